@@ -11,7 +11,7 @@ import { LocalChains } from '../../gateway/local-chain/local-chains.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { upstreamIdentity } from '../../gateway/network-files/network-config.ts';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
-import { Network } from '../../gateway/networks/network.ts';
+import { OpenNetwork } from '../../gateway/networks/network.ts';
 import { compileParamChecks } from '../../gateway/spec/check-params.ts';
 import { methodFacts } from '../../gateway/spec/method-facts.ts';
 import { methods as specs } from '../../gateway/spec/methods.generated.ts';
@@ -44,7 +44,7 @@ export class SimulatedGateway {
   readonly #log = openLog('silent');
   readonly #limiter = new Limiter({ store: undefined, shouldServeWithoutRedis: true, log: this.#log });
   readonly #access = compileAccess({ id: 'simulation', name: 'simulation', createdAt: '' });
-  readonly #network: Network;
+  readonly #network: OpenNetwork;
   readonly #metrics = new Metrics();
   #requests = 0;
 
@@ -69,7 +69,7 @@ export class SimulatedGateway {
       };
       openUpstreams.set(upstreamIdentity(config, upstream), new Upstream(upstream, upstream, parts));
     }
-    this.#network = new Network(config, {
+    this.#network = new OpenNetwork(config, {
       ...{ settings, specs, unitsTable: {}, metrics, log: this.#log, openUpstreams },
       ...{ checks: compileParamChecks(), resultCheck: compileResultCheck() },
       usage: new UsageLedger(usageStore),

@@ -61,8 +61,8 @@ async function respondLater(
 }
 
 /**
- * The layers that the calls of a method pass after their check, composed when its network opens. eth_chainId has one. The last
- * one has the response from the cache, from an identical call in progress (request coalescing), or from upstreams.
+ * Layers that the calls of a method pass after their check, composed when its network opens. eth_chainId has one. The last layer
+ * gets the response from the cache, from an identical call in progress (request coalescing), or from upstreams.
  */
 export function layersOf(
   method: Omit<NetworkMethod, 'serve'>,
@@ -89,7 +89,7 @@ export function layersOf(
   return isCoalescable ? oncePerBatch(current) : current;
 }
 
-/** Duplicates in a batch have one response. */
+/** Layer that gets one response for the duplicates of a batch. */
 function oncePerBatch(next: Send): Send {
   return (call, context) =>
     context.deduplicated === undefined
@@ -97,7 +97,7 @@ function oncePerBatch(next: Send): Send {
       : context.deduplicated.response(call, () => next(call, context));
 }
 
-/** Of several workers, one that may lack blocks that others have served learns them first, if the result depends on them. */
+/** Layer of a worker that may lack blocks that others have served: it learns them first, if the result depends on them. */
 function whenCurrent(next: Send): Send {
   return (call, context) => {
     const { chain } = context.network;
@@ -123,6 +123,7 @@ function answer(call: Call, context: CallContext, handler: Handler): MaybePromis
   }
 }
 
+/** Gets a result from memory, from an identical call in progress, or from upstreams. @throws RpcError (or rejects with it) */
 function findOrForward(
   call: Call,
   context: CallContext,
@@ -135,7 +136,7 @@ function findOrForward(
   return { kind: 'cached', result };
 }
 
-/** The same with results that are proven as far as the call requires: they have names of their own. */
+/** Does the same with results that are proven as far as the call requires: they have names of their own. */
 function findOrForwardVerified(
   call: Call,
   verification: CallVerification,

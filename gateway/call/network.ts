@@ -36,7 +36,12 @@ export interface Network {
   readonly publicAccess: PublicAccess | undefined;
   /** The method in place of those that the network does not serve. */
   readonly otherMethods: NetworkMethod;
-  readonly unserved: UnservedMethods;
+  /** The methods that callers called and the network does not serve. */
+  readonly unserved: {
+    record(method: string): void;
+    /** The hint for operators: the line of the network file that would open the method. */
+    hintFor(method: string): string;
+  };
   /** The upstreams, and what their selection depends on. */
   readonly router: Router;
   /** Undefined: no read is audited. */
@@ -67,13 +72,6 @@ export interface Network {
   readonly sockets: SocketMetrics;
   /** Counts each request from its lookup to the response. A replaced network is closed after its last request. */
   readonly use: { begin(): void; end(): void; whenUnused(): Promise<void> };
-}
-
-/** The methods that callers called and the network does not serve. */
-interface UnservedMethods {
-  record(method: string): void;
-  /** The hint for operators: the line of the network file that would open the method. */
-  hintFor(method: string): string;
 }
 
 /** A result of the gateway itself, as JSON text. */

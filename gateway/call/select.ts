@@ -4,7 +4,6 @@ import { selectCandidate, type Selected } from '../routing-policy/select-candida
 import { skipReasonOf, type SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
 import { asFollowed } from '../chain/view.ts';
@@ -231,20 +230,16 @@ function policyInput(call: Call, now: number, purpose: Purpose) {
   const { router, method, blocks } = call;
   const isAlone = router.all.length === 1;
   return {
-    needs: needsOf(method, blocks, purpose),
+    needs: {
+      blocks,
+      listsLogs: method.resultIs === 'logs',
+      isHeadNumber: method.resultIs === 'head-number',
+      isPassThrough: method.isPassThrough === true,
+      sends: method.sends === true,
+      purpose,
+    },
     network: isAlone ? unknownHeads : networkStateOf(router),
     stateOf: (upstream: Upstream): CandidateState => readState(upstream, call, now, purpose, isAlone),
-  };
-}
-
-function needsOf(method: MethodSpec, blocks: NamedBlocks | undefined, purpose: Purpose): CallNeeds {
-  return {
-    blocks,
-    listsLogs: method.resultIs === 'logs',
-    isHeadNumber: method.resultIs === 'head-number',
-    isPassThrough: method.isPassThrough === true,
-    sends: method.sends === true,
-    purpose,
   };
 }
 

@@ -36,7 +36,7 @@ export interface NetworkTotals {
   rejected: number;
 }
 
-interface Sample {
+interface NetworkSample {
   readonly at: number;
   readonly totals: ReadonlyMap<string, NetworkTotals>;
 }
@@ -45,7 +45,7 @@ interface Sample {
 export class NetworkHistory {
   readonly #counters: NetworkCounters;
   /** Oldest first; one more than the intervals. */
-  readonly #samples: Sample[] = [];
+  readonly #samples: NetworkSample[] = [];
 
   constructor(counters: NetworkCounters) {
     this.#counters = counters;

@@ -28,7 +28,7 @@ import { CoalescedCalls } from '../call/coalesce.ts';
 import { layersOf } from '../call/handle-call.ts';
 import { sendToOther, requestEvidence, requestUpstreams } from '../call/forward.ts';
 import type { MethodVerification } from '../call/verification.ts';
-import type { NetworkMethod, Network as ServedNetwork } from '../call/network.ts';
+import type { Network, NetworkMethod } from '../call/network.ts';
 import { Router } from '../call/router.ts';
 import { lazyDocument } from './lazy-document.ts';
 import type { NetworkParts } from './network-parts.ts';
@@ -62,7 +62,7 @@ import { ServedMethods } from './served-methods.ts';
 const MAX_WAIT_MS = 1_000;
 
 /** A network, built once for each version of its file. Its constructor sends no request. */
-export class Network implements ServedNetwork {
+export class OpenNetwork implements Network {
   readonly config: NetworkConfig;
   readonly bounds: Bounds;
   readonly publicAccess: PublicAccess | undefined;
@@ -71,7 +71,7 @@ export class Network implements ServedNetwork {
   readonly unserved: UnservedMethods;
   readonly router: Router;
   readonly audit: Auditor | undefined;
-  readonly auditsOf: ServedNetwork['auditsOf'];
+  readonly auditsOf: Network['auditsOf'];
   readonly differences: Differences;
   readonly isVerified: boolean;
   readonly coalesced: CoalescedCalls;
@@ -80,7 +80,7 @@ export class Network implements ServedNetwork {
   readonly final: FinalChain | undefined;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
-  readonly document: ServedNetwork['document'];
+  readonly document: Network['document'];
   readonly sockets: SocketMetrics;
   readonly use = new UseCount();
   readonly #parts: NetworkParts;

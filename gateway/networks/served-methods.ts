@@ -1,11 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../config/max-entries.ts';
-import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { passThroughSpec, wildcardFor } from '../spec/method-facts.ts';
+import { passThroughSpec, wildcardFor, type WildcardOptions } from '../spec/method-facts.ts';
 import type { NetworkMethod } from '../call/network.ts';
-
-type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
 
 /** Methods of wildcards that are remembered: callers can name any. */
 const MAX_OPENED = 500;
