@@ -48,9 +48,17 @@ export interface WorkerCounts {
   readonly ends: Readonly<Record<string, number>>;
 }
 
+let ofProcess: Registry | undefined;
+
+/** The delay of the event loop, as nodejs_eventloop_lag_…, and others. Their observers observe until the process ends. */
+function metricsOfProcess(): Registry {
+  if (ofProcess === undefined) collectDefaultMetrics({ register: (ofProcess = new Registry()) });
+  return ofProcess;
+}
+
 /** Creates every metric of the gateway in one registry. Children are bound once per network, upstream and method. */
 export class Metrics {
-  readonly registry = new Registry();
+  readonly registry = Registry.merge([metricsOfProcess()]);
   readonly calls = new CallMetrics(this.registry);
   readonly audits = new AuditMetrics(this.registry);
   readonly cache = new CacheMetrics(this.registry);
@@ -88,8 +96,6 @@ export class Metrics {
   #historyTimer: Timer | undefined;
 
   constructor() {
-    // Includes the delay of the event loop, as nodejs_eventloop_lag_….
-    collectDefaultMetrics({ register: this.registry });
     gauge(this.registry, 'gatehouse_build_info').set({ version, node: process.version }, 1);
   }
 
