@@ -61,7 +61,9 @@ const noSinks: readonly CallSinks[] = [];
 
 /** Most requests have none. */
 export function sinksOf(...all: readonly (CallSinks | undefined)[]): readonly CallSinks[] {
-  return all.every((sinks) => sinks === undefined) ? noSinks : all.filter((sinks) => sinks !== undefined);
+  let found: CallSinks[] | undefined;
+  for (const sinks of all) if (sinks !== undefined) (found ??= []).push(sinks);
+  return found ?? noSinks;
 }
 
 /** The sinks of a part of a call's range. */
