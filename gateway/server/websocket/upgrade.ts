@@ -11,11 +11,11 @@ import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
-import { MAX_FRAGMENTS } from './socket-frames.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { TICK_MS, type SessionOptions } from './session-options.ts';
 import { Session } from './session.ts';
+import { MAX_FRAGMENTS } from './ws-internals.ts';
 
 /** A drain closes sockets within this time, at most this far apart: clients reconnect as soon as they are closed. */
 const STAGGER_MS = 3_000;
