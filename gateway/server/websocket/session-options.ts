@@ -49,13 +49,15 @@ export interface SessionOptions {
   readonly accessLog: Log | undefined;
 }
 
+export type MessageContext = CallContext & { readonly reservation: Reservation };
+
 /** Creates the context for the calls of one message, by which subscriptions identify the message that opened them. */
 export function createContext(
   options: SessionOptions,
   network: Network,
   subscriptions: SocketSubscriptions,
   caller: Cancellation,
-): CallContext & { readonly reservation: Reservation } {
+): MessageContext {
   const { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog, memory, recentCalls } = options;
   const { access } = keySessions;
   const logEntry = openAccessLogEntry(accessLog, requestId);
