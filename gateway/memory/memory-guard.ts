@@ -35,9 +35,6 @@ const HEAVY_FACTOR = 2;
 /** The process itself may use so much without a warning. */
 const BASELINE_PART = 0.5;
 
-/** The limit of the control group, else the memory of the machine. */
-let machineBytes: number | undefined;
-
 /** Frees memory: of the owner, which is undefined if none is known, and of whatever can be done without. */
 export type Relief = (owner: string | undefined, pressure: Pressure) => void;
 
@@ -72,9 +69,9 @@ export class MemoryGuard {
   /** From so many bytes on, an owner is heavy. */
   #heavyBytes = Infinity;
 
-  /** @param limitBytes undefined: that of the machine */
+  /** @param limitBytes undefined: the limit of the control group, else the memory of the machine */
   constructor(limitBytes: number | undefined) {
-    this.limitBytes = limitBytes ?? (machineBytes ??= Math.min(cgroupLimit(), totalmem()));
+    this.limitBytes = limitBytes ?? Math.min(cgroupLimit(), totalmem());
     this.#pressure = new MemoryPressure(this.limitBytes);
     this.#observer = new PerformanceObserver((list) => {
       const isMajor = list.getEntries().some((entry) => kindOf(entry) === constants.NODE_PERFORMANCE_GC_MAJOR);

@@ -13,41 +13,30 @@ export class ServedMethods {
   readonly #named = new Map<string, NetworkMethod>();
   readonly #config: WildcardOptions;
   readonly #open: (spec: MethodSpec) => NetworkMethod;
-  /** Undefined: there are no wildcards. */
-  readonly #opened: LRUCache<string, NetworkMethod> | undefined;
+  /** Opened by wildcards. */
+  readonly #others = new LRUCache<string, NetworkMethod>(maxEntries(MAX_OPENED));
 
   constructor(named: readonly MethodSpec[], config: WildcardOptions, open: (spec: MethodSpec) => NetworkMethod) {
     this.#specs = new Map(named.map((spec) => [spec.name, spec]));
     this.#config = config;
     this.#open = open;
-    const { openMethods, developmentMethods } = config;
-    if (openMethods.wildcards.length + developmentMethods.length > 0)
-      this.#opened = new LRUCache(maxEntries(MAX_OPENED));
   }
 
   get(name: string): NetworkMethod | undefined {
-    return this.#named.get(name) ?? this.#openNamed(name) ?? (this.#opened && this.#openedBy(name, this.#opened));
+    return this.#named.get(name) ?? this.#others.get(name) ?? this.#openNew(name);
   }
 
   has(name: string): boolean {
     return this.get(name) !== undefined;
   }
 
-  #openNamed(name: string): NetworkMethod | undefined {
-    const spec = this.#specs.get(name);
-    if (spec === undefined) return undefined;
-    const method = this.#open(spec);
-    this.#named.set(name, method);
-    return method;
-  }
-
-  #openedBy(name: string, opened: LRUCache<string, NetworkMethod>): NetworkMethod | undefined {
-    const known = opened.get(name);
-    if (known !== undefined) return known;
-    const wildcard = wildcardFor(name, this.#config);
-    if (wildcard === undefined) return undefined;
-    const method = this.#open(passThroughSpec(name, wildcard));
-    opened.set(name, method);
+  #openNew(name: string): NetworkMethod | undefined {
+    const named = this.#specs.get(name);
+    const wildcard = named === undefined ? wildcardFor(name, this.#config) : undefined;
+    if (named === undefined && wildcard === undefined) return undefined;
+    const method = this.#open(named ?? passThroughSpec(name, wildcard));
+    if (named === undefined) this.#others.set(name, method);
+    else this.#named.set(name, method);
     return method;
   }
 }

@@ -58,16 +58,13 @@ export function connectTo(
     // Heartbeats go to the nodes directly.
     return nodes.on('+node', (node: Ioredis.Redis) => limitCommands(node, commandTimeoutMs));
   }
-  const { Redis } = ioredis();
-  if (sentinels === undefined) return limitCommands(new Redis(options), commandTimeoutMs);
-  const redis = new Redis({
-    ...options,
+  const ofSentinels = sentinels && {
     sentinels: [...sentinels],
     sentinelCommandTimeout: connectTimeoutMs,
     sentinelRetryStrategy: retryDelay,
     ...(options.tls !== undefined && { sentinelTLS: options.tls, enableTLSForSentinelMode: true }),
-  });
-  return limitCommands(redis, commandTimeoutMs);
+  };
+  return limitCommands(new (ioredis().Redis)({ ...options, ...ofSentinels }), commandTimeoutMs);
 }
 
 /**

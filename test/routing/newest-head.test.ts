@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
+import { withoutTime } from '../support/elastic-clock.ts';
 import { hang, type Behaviour } from '../support/behaviours.ts';
-import { eventually, SOON_MS } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import type { FakeNode } from '../support/fake-node.ts';
 import { blockAt, withNodes, type WithNodes } from './with-nodes.ts';
 
@@ -107,13 +108,12 @@ describe('a read of the newest block', () => {
     expect(await waiting).toBe('0x11');
     expect(clock.now() - start).toBeGreaterThan(290);
     expect(ended).toEqual(['other', 'waiting']);
-    // 30 waits of 300 ms are 9 s.
-    const again = clock.now();
-    for (let reads = 0; reads < 30; reads++) {
-      const address = `0x${reads.toString(16).padStart(40, '0')}`;
-      expect(await all.resultOf('eth_getBalance', [address, 'latest'])).toBe('0x11');
-    }
-    expect(clock.now() - again).toBeLessThan(SOON_MS);
+    await withoutTime(async () => {
+      for (let reads = 0; reads < 30; reads++) {
+        const address = `0x${reads.toString(16).padStart(40, '0')}`;
+        expect(await all.resultOf('eth_getBalance', [address, 'latest'])).toBe('0x11');
+      }
+    });
   });
 
   it('is sent to the same upstream again after an older block, if the circuits of the others are open', async () => {

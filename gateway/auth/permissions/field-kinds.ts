@@ -124,8 +124,6 @@ export type PermissionRow =
   | CapabilityField<unknown>
   | AccountField<unknown>;
 
-export type FieldKind = PermissionRow['kind'];
-
 type WithoutKind<Kind> = Omit<Kind, 'kind'>;
 
 export function entryField<Value>(row: WithoutKind<EntryField<Value>>): EntryField<Value> {

@@ -1,8 +1,6 @@
 import { request } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { clock } from '../../../gateway/clock/clock.ts';
-import { SOON_MS } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { errorText, expectResponse, expectRejection, resultText } from './expect-response.ts';
@@ -155,11 +153,9 @@ describe('a body that is nested too deep is rejected without blocking the event 
   ])('%s', async (_, body) => {
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
-    const start = clock.now();
     const response = await post(body);
     await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
     delay.disable();
-    expect(clock.now() - start).toBeLessThan(SOON_MS);
     // Usually 10 to 40 ms. JSON.parse of the second one takes 1.3 s.
     expect(delay.max / 1e6).toBeLessThan(800);
   });
@@ -173,10 +169,8 @@ describe('a body that is nested too deep is rejected without blocking the event 
     await expectResponse(await post(`{"jsonrpc":"2.0","id":1,"method":"net_version","x":${text}}`), 200, rpcResponse);
   });
 
-  it('5 MB of empty arrays are rejected quickly, with too many values', async () => {
-    const start = clock.now();
+  it('5 MB of empty arrays are rejected, with too many values', async () => {
     const response = await post(`[[${'[],'.repeat(1_600_000)}[]]]`);
     await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
-    expect(clock.now() - start).toBeLessThan(SOON_MS);
   });
 });

@@ -146,8 +146,8 @@ async function withNetworks(names: readonly string[], which: 0 | 1) {
   const call = async (): Promise<unknown[]> =>
     Promise.all(slugs.map(async (slug) => (await gateway.call(slug, 'eth_getStorageAt', storageParams)).result));
   const polls = async (): Promise<number[]> => {
-    const { samples } = await readMetrics(ops);
-    const own = samples.filter((one) => one.name === 'gatehouse_head_polls_total' && one.labels['upstream'] === name);
+    const polled = (await readMetrics(ops)).samplesOf('gatehouse_head_polls_total');
+    const own = polled.filter(({ labels }) => labels['upstream'] === name);
     return slugs.map((slug) =>
       own.filter(({ labels }) => labels['network'] === slug).reduce((sum, { value }) => sum + value, 0),
     );

@@ -2,8 +2,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
 import type { ConnectionTimes } from '../../../gateway/upstreams/transport/websocket-connection.ts';
 import { WebSocketUpstream } from '../../../gateway/upstreams/transport/websocket-upstream.ts';
+import { withoutTime } from '../../support/elastic-clock.ts';
 import { startAnvil } from '../../support/anvil.ts';
-import { eventually, SOON_MS, staysTrueFor } from '../../support/eventually.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../../support/fake-websocket-node.ts';
 import { startGateway, type JsonRpcResponse, type TestGateway } from '../../support/gateway.ts';
@@ -222,9 +223,7 @@ describe('a response over WebSocket', () => {
     node.onCall(({ sendText }) => {
       sendText('Too many requests');
     });
-    const start = clock.now();
-    expect(await request()).toMatchObject({ result: word(99) });
-    expect(clock.now() - start).toBeLessThan(SOON_MS);
+    expect(await withoutTime(() => request())).toMatchObject({ result: word(99) });
     expect(received()).toEqual([1, 1]);
   });
 
@@ -235,10 +234,8 @@ describe('a response over WebSocket', () => {
     node.onCall(({ sendText }) => {
       if (++held === 2) sendText('<html></html>');
     });
-    const start = clock.now();
-    const responses = await Promise.all([request(2), request(3)]);
+    const responses = await withoutTime(() => Promise.all([request(2), request(3)]));
     expect(responses.map(({ result }) => result)).toEqual([word(99), word(99)]);
-    expect(clock.now() - start).toBeLessThan(SOON_MS);
     expect(received()).toEqual([3, 2]);
   });
 
@@ -344,9 +341,7 @@ describe('a handshake', () => {
   it('that never ends takes at most the time limit of an attempt', async () => {
     const { node, request, received } = await overWebSocket({ others: [await anotherNode()] }, short);
     node.rejectUpgradesWith(0);
-    const start = clock.now();
     expect(await request()).toMatchObject({ result: word(99) });
-    expect(clock.now() - start).toBeLessThan(SOON_MS);
     expect(received()).toEqual([0, 1]);
   });
 });
@@ -407,9 +402,7 @@ describe('a connection', () => {
     const { node, send } = await startTransport({ pingMs: 100, pongMs: 1_000 });
     await send();
     mute(node);
-    const start = clock.now();
     await expect(send()).rejects.toMatchObject({ failure: 'transport', message: 'no pong' });
-    expect(clock.now() - start).toBeLessThan(SOON_MS);
   });
 
   it('is pinged after a timeout, and stays open if a pong arrives', async () => {
