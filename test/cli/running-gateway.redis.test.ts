@@ -49,7 +49,9 @@ describe('the commands that ask a running gateway', () => {
     expect(JSON.parse(asJson.stdout)).toMatchObject({ explanation: { network: 'main' } });
 
     const drained = await place.run(['upstreams', 'drain', 'main', 'away', '--for', '1h'], env);
-    expect(drained.stdout).toMatch(/^away of main is drained until \d{4}-\d\d-\d\d \d\d:\d\dZ, in .*gatehouse\.db\.\n$/);
+    expect(drained.stdout).toMatch(
+      /^away of main is drained until \d{4}-\d\d-\d\d \d\d:\d\dZ, in .*gatehouse\.db\.\n$/,
+    );
     expect((await place.run(['upstreams', 'list'], env)).stdout).toMatch(
       /\nmain +away +drained .*\nmain +node +in service/,
     );
