@@ -211,8 +211,9 @@ const noResponse: FailedOutcome = { final: false, failure: 'transport', response
  * no other one has responded about its transaction.
  */
 function mayResend(call: Call): boolean {
-  const { candidates = call.router.all, transaction } = call;
+  const { candidates = call.router.all, tried, transaction } = call;
   const isAtOnce = transaction?.isAtOnce === true && !transaction.isAccepted && !transaction.hasError;
-  const isLast = (candidates.length === 1 || isAtOnce) && call.hasAttempt && canSendAgain(call, noResponse);
+  const isLast =
+    (isAtOnce || candidates.every((one) => tried.includes(one))) && call.hasAttempt && canSendAgain(call, noResponse);
   return isLast && takeRetry(call, clock.now());
 }

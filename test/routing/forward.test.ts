@@ -73,6 +73,16 @@ describe('when the first upstream', () => {
   });
 });
 
+it('a call on a connection that the last upstream has closed is sent to it once more', async () => {
+  const { nodes, request, requestCounts } = await withNodes(2, limits);
+  nodes[0]?.next(status(503));
+  expect(await request()).toMatchObject({ result: word(2) });
+  nodes[0]?.next(status(503));
+  nodes[1]?.next(({ response }) => void response.socket?.destroy());
+  expect(await request()).toMatchObject({ result: word(2) });
+  expect(requestCounts()).toEqual([2, 3]);
+});
+
 describe('when the only upstream', () => {
   it.each(failures)('%s, the error is that no upstream could answer, without details', async (_, behaviour) => {
     const { nodes, send, requestCounts } = await withNodes(1, limits);
