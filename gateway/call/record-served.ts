@@ -50,7 +50,7 @@ export function recordServed(
   const named = blocks?.tag;
   // The newest log may be older than the block of the tag.
   const tag = named === 'latest' || pinned !== undefined || isLogs ? undefined : named;
-  const isLatest = isHead || (named === 'latest' && !isLogs);
+  const isLatest = pinned === undefined && (isHead || (named === 'latest' && !isLogs));
   chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, tag });
   if (method.looksUpHash === true) chain.servedHash(params[0], block.hash, now);
   if (method.shape?.type !== 'Block') return;
