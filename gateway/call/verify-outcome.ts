@@ -101,12 +101,14 @@ async function requireWitnesses(call: Call): Promise<void> {
     hasBegun = true;
     const polled = clock.now() < until ? chain.whenPolled() : undefined;
     if (polled === undefined)
-      throw new RpcError(
-        'not-proven',
-        `${needed} groups of upstreams must have the newest blocks, and ${present} ${present === 1 ? 'has' : 'have'} them`,
-      );
+      throw new RpcError('not-proven', `nothing can be proven: ${describeWitnesses(needed, present)}`);
     await untilDeadline(call, polled);
   }
+}
+
+function describeWitnesses(needed: number, present: number): string {
+  if (present >= needed) return `no block is known that ${needed} groups of upstreams have`;
+  return `${needed} groups of upstreams must have the newest blocks, and ${present} ${present === 1 ? 'has' : 'have'} them`;
 }
 
 /** The current head. A call waits for it once, however many attempts it has. @returns undefined if it is not known in time */
