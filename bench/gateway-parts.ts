@@ -10,8 +10,9 @@ import { NetworkRegistry } from '../gateway/networks/registry.ts';
 import { compileParamChecks } from '../gateway/spec/check-params.ts';
 import { methods as specs } from '../gateway/spec/methods.generated.ts';
 import { compileResultCheck } from '../gateway/spec/result-check.ts';
-import { openUsageStore } from '../gateway/usage/open-usage-store.ts';
+import { openStore } from '../gateway/store/open-store.ts';
 import { UsageLedger } from '../gateway/usage/usage-ledger.ts';
+import { UsageStore } from '../gateway/usage/usage-store.ts';
 
 export type GatewayParts = Awaited<ReturnType<typeof openParts>>;
 
@@ -28,7 +29,8 @@ export async function openParts(folder: string) {
   });
   const limiter = openLimiter(settings, log);
   const metrics = new Metrics();
-  const usage = new UsageLedger(openUsageStore(settings, log), undefined);
+  const store = openStore(settings, log);
+  const usage = new UsageLedger(new UsageStore(store, log), undefined);
   const common = { settings, specs, unitsTable: {}, metrics, usage, log, cache: undefined, redisCache: undefined };
   const checks = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const files = { folder, knownMethods: specs.map(({ name }) => name), env: {} };
@@ -36,6 +38,9 @@ export async function openParts(folder: string) {
   const content = readFolder(folder);
   await networks.open(checkFiles(content, files), content);
   const authenticator = new Authenticator(keys, { keyStaleMaxS: 60, unknownKeysMax: 60, log });
-  const close = (): Promise<unknown> => Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
+  const close = async (): Promise<void> => {
+    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
+    await store.close();
+  };
   return { key, limiter, log, networks, authenticator, close };
 }

@@ -65,7 +65,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
       requestId: '',
       deadline,
       caller,
-      sinks: [],
+      printers: [],
       log,
     };
     const response = await handleBody(body, context, BATCH);

@@ -26,7 +26,7 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'serve',
-    commands: ['hget', 'hset', 'hincrby', 'expire', 'hgetall'],
+    commands: ['hget', 'hset', 'hincrby', 'pexpire', 'hgetall'],
     keys: 'gatehouse:usage:*',
     access: 'write',
     purpose: 'usage',
@@ -54,8 +54,8 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'serve',
-    commands: ['zadd', 'zremrangebyscore', 'zrangebyscore', 'expire'],
-    keys: 'gatehouse:history:*',
+    commands: ['hget', 'hset', 'hgetall', 'pexpire'],
+    keys: 'gatehouse:steps:*',
     access: 'write',
     purpose: 'history of the status page',
     otherwise: 'a page shows the history of one gateway',

@@ -11,7 +11,7 @@ import { LocalChains } from '../../gateway/local-chain/local-chains.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { upstreamIdentity } from '../../gateway/network-files/network-config.ts';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
-import { Network } from '../../gateway/networks/network.ts';
+import { OpenNetwork } from '../../gateway/networks/network.ts';
 import { compileParamChecks } from '../../gateway/spec/check-params.ts';
 import { methodFacts } from '../../gateway/spec/method-facts.ts';
 import { methods as specs } from '../../gateway/spec/methods.generated.ts';
@@ -35,14 +35,7 @@ const SUBSCRIPTIONS_MAX = 1_000;
 const CLOSED_BY_GATEWAY = 1013;
 
 /** Keeps nothing. */
-const usageStore: UsageStore = {
-  isUp: true,
-  add: () => Promise.resolve([]),
-  read: () => Promise.resolve([]),
-  sum: () => Promise.resolve([]),
-  waitUntilReady: () => Promise.resolve(),
-  close: () => Promise.resolve(),
-};
+const usageStore: Pick<UsageStore, 'isUp' | 'add'> = { isUp: true, add: () => Promise.resolve([]) };
 
 /**
  * One network as the gateway constructs it, over nodes in memory, and its callers. What is missing is the server: HTTP,
@@ -52,7 +45,7 @@ export class SimulatedGateway {
   readonly #log = openLog('silent');
   readonly #limiter = new Limiter({ store: undefined, shouldServeWithoutRedis: true, log: this.#log });
   readonly #access = compileAccess({ id: 'simulation', name: 'simulation', createdAt: '' });
-  readonly #network: Network;
+  readonly #network: OpenNetwork;
   readonly #metrics = new Metrics();
   #requests = 0;
 
@@ -77,7 +70,7 @@ export class SimulatedGateway {
       };
       openUpstreams.set(upstreamIdentity(config, upstream), new Upstream(upstream, upstream, parts));
     }
-    this.#network = new Network(config, {
+    this.#network = new OpenNetwork(config, {
       ...{ settings, specs, unitsTable: {}, metrics, log: this.#log, openUpstreams },
       ...{ checks: compileParamChecks(), resultCheck: compileResultCheck() },
       usage: new UsageLedger(usageStore),
@@ -172,7 +165,7 @@ export class SimulatedGateway {
       ...{ network: this.#network, access: this.#access, limiter: this.#limiter, log: this.#log, caller },
       requestId: String(++this.#requests),
       deadline: clock.now() + settings.CALL_TIMEOUT_MS,
-      sinks: [],
+      printers: [],
       ...(subscriptions !== undefined && { subscriptions }),
     };
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { clock } from '../clock/clock.ts';
 import { digestOf, isWellFormedKey, makeKey } from './formats/key.ts';
 import type { KeyStore } from './stores/key-store.ts';
-import { writePrivateFile } from './stores/private-file.ts';
+import { writePrivateFile } from '../store/private-file.ts';
 
 /**
  * Returns the development key, which the banner of `gatehouse start` shows. It is stored in plain text in

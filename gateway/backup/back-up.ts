@@ -1,6 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
-import type { ListedUsageStore } from '../usage/usage-store.ts';
+import type { UsageStore } from '../usage/usage-store.ts';
 import { writeLine } from './backup-line.ts';
 
 /** Numbers of keys, and of days on which a key has usage. */
@@ -12,11 +12,11 @@ export interface BackupCounts {
 /**
  * Writes all keys and their usage as JSON lines. Keys are digests, so no key can be read from a backup. Development keys are
  * left out: each gateway makes its own.
- * @throws KeyStoreUnreachable, or the error of `write`
+ * @throws StoreUnreachable, or the error of `write`
  */
 export async function backUp(
   keys: KeyStore,
-  usage: ListedUsageStore,
+  usage: UsageStore,
   write: (text: string) => Promise<void>,
 ): Promise<BackupCounts> {
   await write(writeLine({ kind: 'start', at: new Date(clock.unixMs()).toISOString() }));

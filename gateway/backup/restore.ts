@@ -69,7 +69,7 @@ async function* readBackup(lines: AsyncIterable<string>, unreadable: string[]): 
  * key on a day that has some. Repeating it is safe.
  * @param lines those that `checkBackup` finds unreadable are left out
  * @param onAdded called for each key that was added
- * @throws KeyStoreUnreachable
+ * @throws StoreUnreachable
  */
 export async function restore(
   lines: AsyncIterable<string>,

@@ -10,9 +10,12 @@ import { highestOf, responseOfFailures } from './exhausted.ts';
 
 /**
  * The response if the failed attempt was for confirmation, or shows that no other upstream can help. Undefined: the call is
- * sent to another one. @throws RpcError
+ * sent to another one. @throws RpcError (or rejects)
  */
-export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamResponse | undefined {
+export function afterFailure(
+  call: Call,
+  outcome: FailedOutcome,
+): UpstreamResponse | Promise<UpstreamResponse> | undefined {
   const { method, unconfirmed, respondingUpstream } = call;
   const { failure, response } = outcome;
   if (isMissing(outcome) && wasAtHead(call)) call.isMissingAtHead = true;

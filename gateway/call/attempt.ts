@@ -1,6 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import { normalise } from '../normalise/normalise.ts';
 import { IN_STEPS_OVER_BYTES, normaliseInSteps } from '../normalise/normalise-in-steps.ts';
+import type { RecordedAttempt } from '../observability/call-record.ts';
 import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
@@ -13,7 +14,7 @@ import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
 import { learnServed } from './confirm.ts';
-import { attempted, failedOver } from './events.ts';
+import { attempted } from './events.ts';
 import { flowOf } from './flow.ts';
 import { sendHedged } from './hedge.ts';
 import { inTime } from './in-time.ts';
@@ -33,8 +34,8 @@ import { verifyOutcome } from './verify-outcome.ts';
  * names the upstream whose outcome this is. @throws Cancelled, RpcError (rejects with it)
  */
 export function attempt(call: Call, upstream: Upstream, now: number): Promise<AttemptOutcome> {
-  const { tried, failed, deadline } = call;
-  if (tried.length > 0 && call.unconfirmed === undefined) failedOver(call, upstream);
+  const { router, tried, failed, deadline } = call;
+  if (tried.length > 0 && call.unconfirmed === undefined) router.options.metrics.failedOver(upstream.name);
   call.tried = [...tried, upstream];
   call.attempts++;
   call.respondingUpstream = upstream;
@@ -61,20 +62,24 @@ export function sendTo(
   isHedge = false,
 ): Promise<AttemptOutcome> {
   recordHead(call, upstream, isHedge);
-  const end = attempted(call, upstream, isHedge);
+  const recorded = attempted(call, upstream, isHedge);
   const { rules } = call;
   let outcome = outcomeAt(call, upstream, cancellation);
   if (rules.during !== undefined) for (const watch of rules.during) outcome = watch(call, upstream, outcome);
-  return end === undefined ? outcome : reportEnd(outcome, end);
+  return recorded === undefined ? outcome : recordEnd(call, recorded, outcome);
 }
 
-async function reportEnd(attempt: Promise<AttemptOutcome>, end: (outcome: string) => void): Promise<AttemptOutcome> {
+async function recordEnd(
+  { record }: Call,
+  recorded: RecordedAttempt,
+  attempt: Promise<AttemptOutcome>,
+): Promise<AttemptOutcome> {
   try {
     const outcome = await attempt;
-    end(outcome.final ? 'response' : outcome.failure);
+    record?.attemptEnded(recorded, outcome.final ? 'response' : outcome.failure);
     return outcome;
   } catch (error) {
-    end('cancelled');
+    record?.attemptEnded(recorded, 'cancelled');
     throw error;
   }
 }
@@ -174,7 +179,7 @@ function batchedGroupOf({ method, params }: Call): BatchedGroup | undefined {
   return isLarge ? undefined : group;
 }
 
-/** Of the method at the upstream; undefined: the upstream's. */
+/** The time limit of the method at the upstream; undefined: the upstream's. */
 function timeoutOf(call: Call, upstream: Upstream, remainingMs: number): number | undefined {
   const { failsafe } = call;
   const timeoutMs = failsafe?.timeoutMs.get(upstream);

@@ -13,7 +13,7 @@ import { takeRetry } from './select.ts';
 const MIN_POLL_AGE_MS = 50;
 /** Maximum time for which a call waits for these polls. */
 const MAX_POLL_WAIT_MS = 1_000;
-/** For an index that is late: one second in all. */
+/** Waits for an index that is late: one second in all. */
 const INDEX_WAITS_MS = [100, 300, 600];
 
 /** The waits of each call that had no upstream left: one that was ended is not repeated. */

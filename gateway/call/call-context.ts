@@ -2,7 +2,7 @@ import type { Log } from '../config/log.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { AccessLogEntry } from '../observability/access-log.ts';
-import type { CallSinks } from '../observability/call-sink.ts';
+import type { RecordPrinter } from '../observability/call-record.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
@@ -21,8 +21,8 @@ export interface CallContext {
   readonly deadline: number;
   /** Cancels the calls in progress when the caller disconnects. */
   readonly caller: Cancellation;
-  /** Receive the events of each call; empty for most bodies. */
-  readonly sinks: readonly CallSinks[];
+  /** Print the record of each call; empty for most bodies. */
+  readonly printers: readonly RecordPrinter[];
   readonly log: Log;
   /** The duplicates of the batch; undefined if it has none. */
   readonly deduplicated?: DeduplicatedCalls;
@@ -40,6 +40,6 @@ export interface CallContext {
   readonly originOf?: () => string;
   /** The caller is an operator on the ops port. */
   readonly isOperator?: true;
-  /** Undefined if the access log is off. */
+  /** Line of the access log; undefined: it is off. */
   readonly logEntry?: AccessLogEntry | undefined;
 }

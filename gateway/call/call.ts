@@ -2,7 +2,7 @@ import { clock } from '../clock/clock.ts';
 import { gatehouse, type SlotOwner } from '../admission/gate.ts';
 import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
-import type { CallSink } from '../observability/call-sink.ts';
+import type { CallRecord } from '../observability/call-record.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
@@ -22,7 +22,6 @@ import { noRules, type CallRules } from './rules/rule.ts';
 /** Shared by all calls: an array that grows by `push` takes 150 bytes, and most calls have no failed attempt. */
 const noFailures: readonly FailedOutcome[] = [];
 const noUpstreams: readonly Upstream[] = [];
-const noSinks: readonly CallSink[] = [];
 export const noIgnored: readonly IgnoredFailure[] = [];
 
 /** A failure that does not count for the circuit, because the call may be the cause. */
@@ -57,7 +56,7 @@ interface PinnedParams {
 /** A final response that needs a second one from another upstream. */
 export interface Unconfirmed {
   readonly response: UpstreamResponse;
-  /** It is from an upstream at the head, and contradicts nothing that callers were served. */
+  /** Whether it is from an upstream at the head, and contradicts nothing that callers were served. */
   readonly isEvidence: boolean;
   /** The blocks that its upstream may have lacked: none, only such whose hashes are known here, or others. */
   readonly blocksAbove: 'none' | 'known' | 'unknown';
@@ -72,9 +71,9 @@ export class Call {
   readonly router: Router;
   readonly method: MethodSpec;
   params: readonly unknown[];
-  /** By clock.now(). */
+  /** When the call must have a response, by clock.now(). */
   readonly deadline: number;
-  /** As JSON text, exactly as sent. Undefined: a notification, which gets no response. */
+  /** JSON text of the id, exactly as sent. Undefined: a notification, which gets no response. */
   id: string | undefined = undefined;
   /** The method as the caller wrote it. */
   name: string;
@@ -84,7 +83,7 @@ export class Call {
 
   // The caller
   context: CallContext | undefined = undefined;
-  /** Its caller can read a large result while it arrives. False: the result is a part of another one. */
+  /** Whether the caller can read a large result while it arrives. False: the result is a part of another one. */
   canFlow = false;
   /** What the network has for the method. */
   served: NetworkMethod | undefined = undefined;
@@ -93,7 +92,8 @@ export class Call {
   /** Set when they are first needed: for the charge, or for usage. */
   requestUnits: number | undefined = undefined;
   readonly startedAt = clock.now();
-  sinks = noSinks;
+  /** What happened to the call; undefined: its request has no printer, or the call is one of Gatehouse itself. */
+  record: CallRecord | undefined = undefined;
   /** How far the result is proven before it is returned; undefined: not at all. */
   verification: CallVerification | undefined = undefined;
 
@@ -110,7 +110,7 @@ export class Call {
   isRequestedAgain = false;
   /** The range of blocks of a method that `splits`, which may be a part of a larger one. */
   range: RangePart | undefined = undefined;
-  /** With one upstream, only of calls whose blocks are compared. */
+  /** Blocks that the call names; with one upstream, only if they are compared. */
   blocks: NamedBlocks | undefined = undefined;
   /** The only upstreams that may get the call; undefined: all. */
   candidates: readonly Upstream[] | undefined = undefined;
@@ -118,7 +118,7 @@ export class Call {
   excluded = noUpstreams;
   /** Selected before all other upstreams. */
   preferred: Upstream | undefined = undefined;
-  /** Of the method. Undefined: the times of each upstream, and any number of attempts. */
+  /** Times and attempts of the method. Undefined: the times of each upstream, and any number of attempts. */
   failsafe: Failsafe<Upstream> | undefined = undefined;
   /** Parameters in which a number replaces the tag `safe` or `finalized`. */
   pinned: PinnedParams | undefined = undefined;
@@ -128,7 +128,7 @@ export class Call {
   failed = noFailures;
   /** The last list of logs that is not in order, and its upstream. */
   irregular: { readonly response: UpstreamResponse; readonly upstream: Upstream } | undefined = undefined;
-  /** They count once an upstream serves the call. */
+  /** Failures that count once an upstream serves the call. */
   ignored = noIgnored;
   /** The upstream of the last outcome: that of the hedged request, if it responded first. */
   respondingUpstream: Upstream | undefined = undefined;
@@ -146,7 +146,7 @@ export class Call {
   servedElsewhere: string | null | undefined = undefined;
   /** An upstream at the head returned that it does not have the block or object. */
   isMissingAtHead = false;
-  /** It has waited for the head of a network whose head was not polled lately. */
+  /** Whether the call has waited for the head of a network whose head was not polled lately. */
   hasAwaitedHead = false;
   /** `latest` may be pinned to the head: no upstream that was asked lacked it. */
   mayPinHead = true;
@@ -197,7 +197,7 @@ export class Call {
     return (this.#text ??= JSON.stringify(this.params));
   }
 
-  /** Whose slots and memory the call takes. */
+  /** The owner of the slots and the memory that the call takes. */
   get owner(): SlotOwner {
     return this.context?.access.share ?? gatehouse;
   }

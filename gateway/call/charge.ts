@@ -102,17 +102,17 @@ export function limitRejection(
       available: Math.max(0, roundUnits(available)),
     },
   });
-  for (const sink of context.sinks) {
+  for (const printer of context.printers) {
     for (const item of items) {
       const [name, requestUnits] =
         'rejection' in item ? ['other', REJECTED_UNITS] : [item.method.name, requestUnitsOf(item, context)];
-      sink.limited?.(name, rejection, requestUnits);
+      printer.limited?.(name, rejection, requestUnits);
     }
   }
   return rejection;
 }
 
-/** Without a key, no project id has a limit. */
+/** The message of a limit. Without a key, no project id has one. */
 function messageOf({ reason, scope }: Shortage): string {
   const { message } = new RpcError(reason);
   if (scope === undefined || reason === 'quota-unreachable') return message;

@@ -60,7 +60,8 @@ function computeUnits(call: Call, { network, access, subscriptions }: CallContex
   if (served === undefined || served === network.otherMethods) return REJECTED_UNITS;
   if (checkOnce(call, access) !== 'none') return REJECTED_UNITS;
   if (call.id === undefined && served.spec.sends !== true) return REJECTED_UNITS;
-  if (served.handler?.by === 'socket' && subscriptions === undefined) return REJECTED_UNITS;
+  if (served.handler === undefined) return served.unitsOf(params);
+  if (served.handler.by === 'socket' && subscriptions === undefined) return REJECTED_UNITS;
   if (!readsFilterLogs(served)) return served.unitsOf(params);
   const id = String(params[0]);
   const logs = network.methods.get(nodeMethods.logs);

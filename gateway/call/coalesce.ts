@@ -29,7 +29,7 @@ interface EpochSource {
 
 /** One of the identical calls. */
 export interface Participant {
-  /** By clock.now(). */
+  /** When the participant must have a response, by clock.now(). */
   readonly deadline: number;
   readonly caller: Cancellation;
   readonly owner?: SlotOwner | undefined;
@@ -129,7 +129,7 @@ class InFlightCall implements CoalescedCall {
   readonly startedAt = clock.now();
   readonly deadline: number;
   readonly cancellation: Cancellation;
-  /** Which began the call; undefined after it has left. Most calls have no other one, and need no Set. */
+  /** The participant that began the call; undefined after it has left. Most calls have no other one, and need no Set. */
   #first: ParticipantWait | undefined;
   /** Undefined: none has joined. */
   #others: Set<ParticipantWait> | undefined;

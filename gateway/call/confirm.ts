@@ -52,7 +52,7 @@ export function learnServed(call: Call, outcome: AttemptOutcome): Promise<void> 
   });
 }
 
-/** Of the methods whose result may be older than what callers were served, or lack what another upstream has. */
+/** Confirmation for the methods whose result may be older than what callers were served, or lack what another upstream has. */
 export function confirmation(method: MethodSpec, router: Router): Rule<Call> | undefined {
   const { nullable, resultIs, isPassThrough, blockAt } = method;
   if (router.isAlone && router.options.isDevelopment) return undefined;

@@ -34,9 +34,8 @@ export class DeduplicatedCalls {
     return duplicates.size === 0 ? undefined : new DeduplicatedCalls(duplicates);
   }
 
-  /** Returns the response to a call. Duplicates get the response to the first identical call. */
-  response({ name, text, served }: BatchedCall, request: () => CachedOrPending): CachedOrPending {
-    if (served?.isCoalescable !== true) return request();
+  /** Returns the response to a call that can be coalesced. Duplicates get the response to the first identical call. */
+  response({ name, text }: BatchedCall, request: () => CachedOrPending): CachedOrPending {
     const key = name + text;
     const existing = this.#responses.get(key);
     if (existing !== undefined || !this.#responses.has(key)) return existing ?? request();

@@ -16,16 +16,16 @@ import { recordServed } from './record-served.ts';
 /** Failure classes whose error text describes the call, the most specific first. */
 const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
 
-/** The response when no upstream is left to try. @throws RpcError if there is no upstream response to pass on */
-export function exhausted(call: Call): UpstreamResponse {
+/** The response when no upstream is left to try. @throws RpcError if there is no upstream response to pass on (or rejects) */
+export function exhausted(call: Call): UpstreamResponse | Promise<UpstreamResponse> {
   const { unconfirmed, irregular } = call;
   return unconfirmed === undefined || irregular !== undefined
     ? responseOfFailures(call)
     : acceptUnconfirmed(call, unconfirmed);
 }
 
-/** The failure classes of the attempts decide. @throws RpcError if there is no upstream response to pass on */
-export function responseOfFailures(call: Call): UpstreamResponse {
+/** The failure classes of the attempts decide. @throws RpcError if there is no upstream response to pass on (or rejects) */
+export function responseOfFailures(call: Call): UpstreamResponse | Promise<UpstreamResponse> {
   const { router, method, failed, irregular, range, verification, candidates = router.all } = call;
   const { view } = router.chain;
   const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
@@ -42,10 +42,7 @@ export function responseOfFailures(call: Call): UpstreamResponse {
   if (classes.has('unproven') || classes.has('disproved')) throw new RpcError('not-proven');
   if (irregular !== undefined) {
     if (verification?.isRequired === true || verification?.agree !== undefined) throw new RpcError('not-proven');
-    router.options.metrics.returnedIrregular();
-    const response = inChainOrder(irregular.response);
-    recordServed(router.chain, irregular.upstream, call, response, clock.now());
-    return response;
+    return sortedLogs(call, irregular);
   }
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry. A block in place of
   // a tag was not named by the client.
@@ -63,6 +60,18 @@ export function responseOfFailures(call: Call): UpstreamResponse {
   // No upstream reported missing data, and those that responded did not find the object.
   if (classes.has('not-found')) return { kind: 'result', result: null };
   throw noUpstream();
+}
+
+/** Logs that all upstreams have in the same wrong order, or more than once. */
+async function sortedLogs(
+  call: Call,
+  { response, upstream }: NonNullable<Call['irregular']>,
+): Promise<UpstreamResponse> {
+  const { chain, options } = call.router;
+  options.metrics.returnedIrregular();
+  const sorted = await inChainOrder(response, call.owner.holder?.name ?? `upstream ${upstream.name}`);
+  recordServed(chain, upstream, call, sorted, clock.now());
+  return sorted;
 }
 
 /** The shortest time for which the upstreams asked with `Retry-After`; undefined: one of them did not ask. */
@@ -135,7 +144,7 @@ function noSuchBlock(call: Call, error: ErrorResponse, newestKnown: bigint): Ups
   return isNumber && newestKnown > 0n ? { kind: 'result', result: null } : undefined;
 }
 
-/** With one upstream only, `blocks` is not set, and is read here. */
+/** The blocks of a call. With one upstream only, `blocks` is not set, and is read here. */
 function namedBlocks({ method, params, blocks }: Call): NamedBlocks | undefined {
   return blocks ?? blocksNamedBy(method, params);
 }

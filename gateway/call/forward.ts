@@ -53,14 +53,14 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {
         if (await awaitNewer(call)) continue;
-        const last = exhausted(call);
+        const last = await exhausted(call);
         const sharing = othersKnow(call);
         if (sharing !== undefined) await untilDeadline(call, sharing);
         return verification === undefined ? last : requireProof(last, verification);
       }
       const outcome = await attempt(call, upstream, now);
       const response = !outcome.final
-        ? afterFailure(call, outcome)
+        ? await afterFailure(call, outcome)
         : confirm === undefined
           ? outcome.response
           : confirm(call, outcome.response);

@@ -110,8 +110,8 @@ function handleAllowed(
   const response =
     shortage === undefined
       ? respondTo(calls, context, limits)
-      : // The sinks have it already, with the methods.
-        rejectAll(calls, limitRejection(calls.items, shortage, context), { ...context, sinks: [] });
+      : // The printers have it already, with the methods.
+        rejectAll(calls, limitRejection(calls.items, shortage, context), { ...context, printers: [] });
   const withLimit = (one: RpcResponse | undefined): RpcResponse | undefined => one && withAllowance(one, allowance);
   return response instanceof Promise ? response.then(withLimit) : withLimit(response);
 }

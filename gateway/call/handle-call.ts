@@ -12,16 +12,20 @@ import { complete } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { checkCall, checkParams, requestUnitsOf } from './check.ts';
-import { begun, cached, ended } from './events.ts';
+import { begun, ended } from './events.ts';
 import { forward } from './forward.ts';
 import { inTime } from './in-time.ts';
 import { dependsOnServed } from './monotonic-reads.ts';
-import type { LocalResponse, NetworkMethod } from './network.ts';
+import type { CallResponse, LocalResponse, Network, NetworkMethod } from './network.ts';
 import { requestRange } from './request-range.ts';
 import { isEnough, verifiedName, type CallVerification } from './verification.ts';
-import { respond, respondWithError, type CallResponse } from './respond.ts';
+import { respond, respondWithError } from './respond.ts';
 
 export type MaybePromise<Value> = Value | Promise<Value>;
+
+/** A layer of a call. @throws RpcError, Cancelled (or rejects with it) */
+type Serve = (call: Call, context: CallContext) => MaybePromise<CallResponse>;
+type Send = (call: Call, context: CallContext) => MaybePromise<NetworkResponse>;
 
 /**
  * Handles one call from envelope to response, over every transport alike. Never fails. A response that needs no upstream is
@@ -37,7 +41,7 @@ export function handleCall(call: Call, context: CallContext): MaybePromise<RpcRe
       ended(call, 'notification', undefined, 0);
       return undefined;
     }
-    const response = responseTo(call, context);
+    const response = (call.served as NetworkMethod).serve(call, context);
     return response instanceof Promise ? respondLater(call, context, response) : respond(call, context, response);
   } catch (error) {
     return respondWithError(call, context, error);
@@ -56,15 +60,52 @@ async function respondLater(
   }
 }
 
-/** The first of the steps that has a response ends the call. @throws RpcError (or rejects with it) */
-function responseTo(call: Call, context: CallContext): MaybePromise<CallResponse> {
-  const served = call.served as NetworkMethod;
-  if (served.localResponse !== undefined) return served.localResponse;
-  if (served.handler !== undefined) return answer(call, context, served.handler);
-  const { deduplicated } = context;
-  return deduplicated === undefined
-    ? fromNetwork(call, context, served)
-    : deduplicated.response(call, () => fromNetwork(call, context, served));
+/**
+ * Layers that the calls of a method pass after their check, composed when its network opens. eth_chainId has one. The last layer
+ * gets the response from the cache, from an identical call in progress (request coalescing), or from upstreams.
+ */
+export function layersOf(
+  method: Omit<NetworkMethod, 'serve'>,
+  { config, chain }: Pick<Network, 'config' | 'chain'>,
+): Serve {
+  const { spec, handler, ranges, cache, isCoalescable } = method;
+  if (handler?.by === 'local') {
+    const response: LocalResponse = { kind: 'local', json: handler.result(config) };
+    return () => response;
+  }
+  if (handler !== undefined) return (call, context) => answer(call, context, handler);
+  const send: Send =
+    ranges !== undefined
+      ? (call, context) => requestRange(call, context, ranges)
+      : isCoalescable
+        ? (call, context) => findOrForward(call, context, cache)
+        : forwardAlone;
+  const prepared: Send = (call, context) => {
+    call.replaceParams(prepareParams(spec, call.params));
+    if (context.verification !== undefined) call.verification = context.verification.of(call);
+    return send(call, context);
+  };
+  const current = chain.isShared ? whenCurrent(prepared) : prepared;
+  return isCoalescable ? oncePerBatch(current) : current;
+}
+
+/** Layer that gets one response for the duplicates of a batch. */
+function oncePerBatch(next: Send): Send {
+  return (call, context) =>
+    context.deduplicated === undefined
+      ? next(call, context)
+      : context.deduplicated.response(call, () => next(call, context));
+}
+
+/** Layer of a worker that may lack blocks that others have served: it learns them first, if the result depends on them. */
+function whenCurrent(next: Send): Send {
+  return (call, context) => {
+    const { chain } = context.network;
+    const current = chain.whenCurrent();
+    return current === undefined || !dependsOnServed(chain.view, call)
+      ? next(call, context)
+      : inTime(call, current).then(() => next(call, context));
+  };
 }
 
 /** The response to a method that the gateway handles itself. */
@@ -82,34 +123,21 @@ function answer(call: Call, context: CallContext, handler: Handler): MaybePromis
   }
 }
 
-/** Of several workers, one that may lack blocks that others have served learns them first, if the result depends on them. */
-function fromNetwork(call: Call, context: CallContext, method: NetworkMethod): MaybePromise<NetworkResponse> {
-  const { chain } = context.network;
-  const current = chain.whenCurrent();
-  return current === undefined || !dependsOnServed(chain.view, call)
-    ? fromCurrent(call, context, method)
-    : inTime(call, current).then(() => fromCurrent(call, context, method));
-}
-
-/** Gets a response from the cache, from an identical call in progress (request coalescing), or from upstreams. */
-function fromCurrent(
+/** Gets a result from memory, from an identical call in progress, or from upstreams. @throws RpcError (or rejects with it) */
+function findOrForward(
   call: Call,
   context: CallContext,
-  { spec, cache, ranges, isCoalescable }: NetworkMethod,
+  cache: MethodCache | undefined,
 ): MaybePromise<NetworkResponse> {
-  call.replaceParams(prepareParams(spec, call.params));
-  if (context.verification !== undefined) call.verification = context.verification.of(call);
-  if (ranges !== undefined) return requestRange(call, context, ranges);
-  if (!isCoalescable) return forwardAlone(call, context);
-  if (call.verification !== undefined) return fromNetworkVerified(call, call.verification, context, cache);
+  if (call.verification !== undefined) return findOrForwardVerified(call, call.verification, context, cache);
   const result = cache?.find(call.text);
   if (result === undefined) return forwardCoalesced(call, context, cache);
-  cached(call, 'hit');
+  call.record?.cached('hit');
   return { kind: 'cached', result };
 }
 
-/** The same with results that are proven as far as the call requires: they have names of their own. */
-function fromNetworkVerified(
+/** Does the same with results that are proven as far as the call requires: they have names of their own. */
+function findOrForwardVerified(
   call: Call,
   verification: CallVerification,
   context: CallContext,
@@ -119,7 +147,7 @@ function fromNetworkVerified(
   const result = cache?.find(name);
   const proof = result === undefined ? undefined : cache?.proofOf(name);
   if (result === undefined || !isEnough(proof, verification)) return forwardCoalesced(call, context, cache, name);
-  cached(call, 'hit');
+  call.record?.cached('hit');
   return { kind: 'cached', result, proof };
 }
 
@@ -132,14 +160,14 @@ function forwardCoalesced(
 ): Promise<NetworkResponse> {
   const { method } = call;
   const onCoalesced = (): void => {
-    cached(call, 'coalesced');
+    call.record?.cached('coalesced');
   };
   const participant = { deadline, caller, owner: access.share, onCoalesced };
   return network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
     call.coalesced = coalesced;
     call.cancellation = coalesced.cancellation;
     if (cache !== undefined) return forwardThrough(cache, call, name);
-    cached(call, method.cache === undefined ? 'not-cacheable' : 'off');
+    call.record?.cached(method.cache === undefined ? 'not-cacheable' : 'off');
     return forward(call);
   });
 }
@@ -150,12 +178,12 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
   const isShared = cache.isShared && verification === undefined;
   const found = isShared ? await cache.findShared(params, name) : undefined;
   if (found !== undefined) {
-    cached(call, 'hit');
+    call.record?.cached('hit');
     return { kind: 'cached', result: found };
   }
   const missed = cache.missed(name);
   call.isRequestedAgain = missed.isRequestedAgain;
-  cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
+  call.record?.cached(cache.isCacheable(params) ? 'miss' : 'not-cacheable');
   const response = await forward(call);
   // A result that could be proven, and is not, is not cached: there may be evidence at the next call.
   const isUnproven = response.kind !== 'flowing' && response.proof === 'no' && call.method.provenAs !== undefined;
@@ -168,7 +196,7 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
 async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<NetworkResponse> {
-  cached(call, 'not-cacheable');
+  call.record?.cached('not-cacheable');
   const cancellation = new Cancellation(access.share);
   call.cancellation = cancellation;
   // A method that sends transactions is never cancelled.
@@ -201,10 +229,10 @@ async function filterLogs(call: Call, context: CallContext, filter: unknown): Pr
   if (rejection !== 'none') throw rejection;
   const derived = call.derive(logs.spec, [filter]);
   derived.served = logs;
-  derived.sinks = call.sinks;
+  derived.record = call.record;
   derived.requestUnits = call.requestUnits;
   try {
-    return complete(await fromNetwork(derived, context, logs));
+    return complete((await logs.serve(derived, context)) as NetworkResponse);
   } finally {
     call.requestUnits = derived.requestUnits;
   }

@@ -4,7 +4,6 @@ import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts'
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { needsConfirmation } from './confirm.ts';
-import { hedged } from './events.ts';
 import { recordOvertaken } from './record-attempt.ts';
 import { selectHedge } from './select.ts';
 
@@ -35,6 +34,7 @@ export async function sendHedged(
   delayMs: number,
   send: SendAttempt,
 ): Promise<AttemptOutcome> {
+  const { metrics } = call.router.options;
   const first = start(call, upstream, send, false);
   let second: Running | undefined;
   try {
@@ -52,13 +52,13 @@ export async function sendHedged(
         // A lost hedge is not recorded, because it started later.
         if (slow === first) recordOvertaken(call, first.upstream, first.startedAt);
       }
-      hedged(call, quick === second);
+      metrics.hedged(quick === second ? 'won' : 'lost');
       return await use(call, quick);
     }
     if (!outcome.final) call.failed = [...call.failed, outcome];
     const last = await slow.outcome;
     const used = last.final || !outcome.final ? slow : quick;
-    hedged(call, slow === second && (last.final || outcome.final));
+    metrics.hedged(slow === second && (last.final || outcome.final) ? 'won' : 'lost');
     return await use(call, used);
   } catch (error) {
     if (!(error instanceof Cancelled)) for (const one of [first, second]) one?.cancellation.cancel();

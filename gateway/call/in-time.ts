@@ -8,7 +8,7 @@ export function inTime<T>({ deadline }: Call, waiting: Promise<T>): Promise<T> {
   return withTimeout(waiting, deadline - clock.now(), () => new RpcError('no-upstream'));
 }
 
-/** As `inTime`, but the deadline ends the wait without an error: the call may have a response to pass on. */
+/** Waits as `inTime`, but the deadline ends the wait without an error: the call may have a response to pass on. */
 export async function untilDeadline(call: Call, waiting: Promise<unknown>): Promise<void> {
   try {
     await inTime(call, waiting);

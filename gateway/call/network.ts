@@ -2,6 +2,7 @@ import type { PublicAccess } from '../auth/public-access.ts';
 import type { Auditor } from '../verify/observe/auditor.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import type { CallMetric } from '../metrics/call-metrics.ts';
@@ -33,10 +34,15 @@ export interface Network {
   readonly bounds: Bounds;
   /** What callers without a key may do; undefined: nothing. */
   readonly publicAccess: PublicAccess | undefined;
-  /** In place of a method that the network does not serve. */
+  /** The method in place of those that the network does not serve. */
   readonly otherMethods: NetworkMethod;
-  readonly unserved: UnservedMethods;
-  /** Its upstreams, and what their selection depends on. */
+  /** The methods that callers called and the network does not serve. */
+  readonly unserved: {
+    record(method: string): void;
+    /** The hint for operators: the line of the network file that would open the method. */
+    hintFor(method: string): string;
+  };
+  /** The upstreams, and what their selection depends on. */
   readonly router: Router;
   /** Undefined: no read is audited. */
   readonly audit: Auditor | undefined;
@@ -50,13 +56,13 @@ export interface Network {
   readonly coalesced: CoalescedCalls;
   /** Which ranges of blocks each upstream allows, by method. */
   readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
-  /** Its newest blocks. Close this before the upstreams. */
+  /** The newest blocks. Close this before the upstreams. */
   readonly chain: ChainPoller<Upstream>;
   /** Undefined: nothing is cached. */
   readonly final: FinalChain | undefined;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
-  /** Its OpenRPC document, serialised at its first use, and the response of `rpc.discover`. */
+  /** The OpenRPC document, serialised at its first use, and the response of `rpc.discover`. */
   readonly document: () => {
     readonly text: OpenRpcText;
     /** @param origin that the caller uses */
@@ -68,18 +74,14 @@ export interface Network {
   readonly use: { begin(): void; end(): void; whenUnused(): Promise<void> };
 }
 
-/** The methods that callers called and the network does not serve. */
-interface UnservedMethods {
-  record(method: string): void;
-  /** For operators: the line of the network file that would open the method. */
-  hintFor(method: string): string;
-}
-
 /** A result of the gateway itself, as JSON text. */
 export interface LocalResponse {
   readonly kind: 'local';
   readonly json: string;
 }
+
+/** What a call gets: from an upstream, from the cache, or from the gateway itself. */
+export type CallResponse = NetworkResponse | LocalResponse;
 
 /** The methods that a network serves, by name. */
 export interface MethodsByName {
@@ -96,8 +98,6 @@ export interface NetworkMethod {
   readonly unitsOf: RequestUnits;
   /** Undefined: calls are sent to upstreams. */
   readonly handler: Handler | undefined;
-  /** For methods that need no upstream. */
-  readonly localResponse: LocalResponse | undefined;
   /** Whether identical concurrent calls may share one upstream response. */
   readonly isCoalescable: boolean;
   readonly verification: MethodVerification;
@@ -108,6 +108,13 @@ export interface NetworkMethod {
   readonly cache: MethodCache | undefined;
   /** Undefined: the method does not split. */
   readonly ranges: RangedMethod | undefined;
+  /**
+   * The layers of its calls, from `layersOf`.
+   * @param call a `Call` that was checked, whose file needs this one
+   * @param context its `CallContext`
+   * @throws RpcError, Cancelled (or rejects with it)
+   */
+  serve(call: object, context: object): CallResponse | Promise<CallResponse>;
   /** Usage by key. */
   readonly usage: MethodUsage;
 }

@@ -61,7 +61,7 @@ export function recordSuccess(
   const { router, method } = call;
   const { chain, options, hedgeDelay } = router;
   upstream.recordSuccess(method.name, startedAt);
-  countIgnored(call, upstream, now);
+  if (call.ignored.length > 0) countIgnored(call, upstream, now);
   call.range?.returned(upstream);
   if (upstream.isHeadUncertain) chain.poll(upstream).catch(() => undefined); // the next success polls again
   if (method.isPassThrough !== true && response.kind !== 'flowing')
@@ -89,7 +89,7 @@ export function recordFlow(call: Call, upstream: Upstream, response: FlowingResp
   });
 }
 
-/** Of a list that has flowed: it names the newest block. */
+/** The last element of a list that has flowed, which names the newest block. */
 function lastElementOf({ result: { last } }: FlowingResponse): UpstreamResponse | undefined {
   return last && jsonResponse(last);
 }
@@ -194,13 +194,13 @@ function recordOutcome(
   upstream.health.logFailure(failed.failure, detail, hasOpened);
 }
 
-/** At most 200 characters and no URLs: the text is from outside. */
+/** The text of an upstream's error: at most 200 characters and no URLs, because it is from outside. */
 function describeError(response: UpstreamResponse | undefined): string {
   if (response?.kind !== 'error') return 'invalid result';
   return `${response.code} ${response.message.slice(0, 200).replace(/https?:\/\/\S+/g, '<url>')}`;
 }
 
-/** For a lookup by hash, `no-block` means that the object does not exist, not that history is missing. */
+/** Whether the upstream lacks data. For a lookup by hash, `no-block` means that the object does not exist. */
 function isMissingData({ method, blocks }: Call, { failure }: FailedOutcome): boolean {
   return failure === 'node-state' || (failure === 'no-block' && blocks !== undefined && method.looksUpHash !== true);
 }

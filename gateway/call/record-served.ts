@@ -10,9 +10,9 @@ import { headIn, namesItsBlock, type ReadCall } from './monotonic-reads.ts';
 
 /* What callers are served: the newest block, and the hashes of blocks and transactions. The view of the chain has it. */
 
-/** Of a block that was collected: the hashes of all blocks are bounded, too (chain/served-hashes.ts). */
+/** Transactions of a collected block that are recorded. The hashes of all blocks are bounded, too (chain/served-hashes.ts). */
 const MAX_TRANSACTIONS = 5_000;
-/** As many as the view of the chain has. */
+/** Blocks whose transactions are recorded: as many as the view of the chain has. */
 const MAX_FOLLOWED_BLOCKS = 512n;
 const LIST = '"transactions":[';
 const HASH_IN_OBJECT = '"hash":"0x';
@@ -103,7 +103,7 @@ function* transactionHashesIn(bytes: Buffer, areObjects: boolean): Generator<str
   }
 }
 
-/** What older blocks have is not recorded: their transactions may be null at a node that has no history. */
+/** Whether a block may be followed. Transactions of older ones are not recorded: they may be null at a node without history. */
 function mayBeFollowed({ view }: ChainPoller<Upstream>, { number }: ServedBlock): boolean {
   return number + MAX_FOLLOWED_BLOCKS > view.newestKnown;
 }

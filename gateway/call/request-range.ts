@@ -1,6 +1,5 @@
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { weaker, type Proof } from '../jsonrpc/proof.ts';
-import { reportCached } from '../observability/call-sink.ts';
 import type { RangedMethod, RangeSender } from '../ranges/ranged-method.ts';
 import { canCoalesce } from '../spec/method-group.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
@@ -14,7 +13,7 @@ import { verifiedName } from './verification.ts';
 
 /** Sends a call with a range of blocks as it is, or in parts. @throws RpcError, Cancelled (rejects with it) */
 export function requestRange(call: Call, context: CallContext, ranges: RangedMethod): Promise<NetworkResponse> {
-  const { params, text, deadline, sinks, router, method } = call;
+  const { params, text, deadline, record, router, method } = call;
   const { access, caller, reservation, network } = context;
   const { share, bounds } = access;
   const { verification } = call;
@@ -27,7 +26,7 @@ export function requestRange(call: Call, context: CallContext, ranges: RangedMet
   const send = (part: Call, partCaller: Cancellation): Promise<NetworkResponse> => {
     if (!canCoalesce(method)) return withCancellation(part, partCaller, share);
     const onCoalesced = (): void => {
-      reportCached(part.sinks, 'coalesced');
+      part.record?.cached('coalesced');
     };
     const participant = { deadline, caller: partCaller, owner: share, onCoalesced };
     const name = verification === undefined ? part.text : verifiedName(part.text, verification);
@@ -44,13 +43,13 @@ export function requestRange(call: Call, context: CallContext, ranges: RangedMet
       const whole = call.derive(method, params, text);
       whole.canFlow = call.canFlow;
       whole.range = range;
-      whole.sinks = sinks;
+      whole.record = record;
       return send(whole, caller);
     },
-    sendPart: (partParams, partText, range, partCaller, partSinks) => {
+    sendPart: (partParams, partText, range, partCaller, ofPart) => {
       const part = call.derive(method, partParams, partText);
       part.range = range;
-      part.sinks = partSinks;
+      part.record = ofPart;
       return send(part, partCaller).then(complete);
     },
     fetchBlock: (blockByNumber, block, cancellation) => {
@@ -63,7 +62,7 @@ export function requestRange(call: Call, context: CallContext, ranges: RangedMet
   };
   const charges = new ChargedParts(call, context);
   const isVerified = verification !== undefined;
-  const ranged = { params, text, deadline, caller, share, bounds, reservation, sinks, charges, sender, isVerified };
+  const ranged = { params, text, deadline, caller, share, bounds, reservation, record, charges, sender, isVerified };
   const response = ranges.request(ranged);
   return isVerified ? response.then((whole) => ({ ...whole, proof: proof ?? 'no' })) : response;
 }

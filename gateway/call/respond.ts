@@ -1,5 +1,4 @@
 import type { KeyAccess } from '../auth/key-access.ts';
-import type { NetworkResponse } from '../cache/response-cache.ts';
 import { causeOf } from '../config/log.ts';
 import { batchBytesRejection, beyondBound, RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
@@ -18,10 +17,7 @@ import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { ended, usageReasonOf, verified } from './events.ts';
-import type { LocalResponse, Network } from './network.ts';
-
-/** What a call gets: from an upstream, from the cache, or from the gateway itself. */
-export type CallResponse = NetworkResponse | LocalResponse;
+import type { CallResponse, Network } from './network.ts';
 
 /** Smaller results are delivered to each caller when memory is high. */
 const SMALL_BYTES = 65_536;
@@ -89,20 +85,20 @@ export function respondWithError(call: Call, context: CallContext, error: unknow
 
 /** The parts of a call's context that a rejection needs. */
 export type RejectionContext = Pick<CallContext, 'network' | 'access' | 'logEntry'> &
-  Partial<Pick<CallContext, 'sinks'>>;
+  Partial<Pick<CallContext, 'printers'>>;
 
 /** Builds the response to a request that is rejected before it is a call, and counts it in metrics and usage. */
 export function rejectRequest(
   id: string | undefined,
   rejection: RpcError,
-  { network: { otherMethods }, access, logEntry, sinks = [] }: RejectionContext,
+  { network: { otherMethods }, access, logEntry, printers = [] }: RejectionContext,
   units = 0,
 ): RpcResponse | undefined {
   const response = id === undefined ? undefined : rejectionResponse(id, rejection);
   otherMethods.metric.count(rejection.reason);
   if (rejection.rule !== undefined) otherMethods.metric.rejectedBy(rejection.rule);
   logEntry?.callEnded(rejection.reason);
-  for (const each of sinks) each.rejected?.(rejection);
+  for (const printer of printers) printer.rejected?.(rejection);
   const bytes = response?.body.length ?? 0;
   otherMethods.usage.add(access.record.id, units, usageReasonOf(rejection), bytes, access.token !== undefined);
   return response;

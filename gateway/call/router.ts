@@ -40,12 +40,12 @@ interface RouterOptions extends InspectOptions {
 
 /** The upstreams of one network, and what their selection depends on. It sends nothing: `forward.ts` does. */
 export class Router {
-  /** In the order of the network file. */
+  /** All upstreams, in the order of the network file. */
   readonly all: readonly Upstream[];
   readonly options: RouterOptions;
   /** Limits the callers' calls in progress at the upstreams. */
   readonly slots: Gate;
-  /** Its newest blocks: `chain.view`. */
+  /** The newest blocks of the network: `chain.view`. */
   readonly chain: ChainPoller<Upstream>;
   /** The upstreams whose heads may be polled. */
   readonly headSources: readonly Upstream[];

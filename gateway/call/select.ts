@@ -4,7 +4,6 @@ import { selectCandidate, type Selected } from '../routing-policy/select-candida
 import { skipReasonOf, type SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
 import { asFollowed } from '../chain/view.ts';
@@ -24,7 +23,7 @@ export function selectUpstream(call: Call, now: number): Upstream | undefined {
   return selectNext(call, now) ?? (canRepeat(call) ? selectAgain(call, now) : undefined);
 }
 
-/** While there is time, while another attempt may change the outcome, and within the retry budget. */
+/** The next upstream while there is time, while another attempt may change the outcome, and within the retry budget. */
 function selectNext(call: Call, now: number): Upstream | undefined {
   const { tried, failed, deadline, method, unconfirmed, router } = call;
   const isFirst = tried.length === 0;
@@ -187,9 +186,9 @@ export function headPoll(router: Router): Call {
 
 /** Selects by the policy. An upstream without a skip reason whose circuit is not closed gets the call as a trial. */
 export function select(call: Call, now: number, purpose: Purpose = 'attempt'): Upstream | undefined {
-  const { router, tried, range, sinks } = call;
+  const { router, tried, range, record } = call;
   const isFirst = purpose === 'attempt' && tried.length === 0;
-  const reportsAll = isFirst && sinks.some(({ needsAllSkipReasons }) => needsAllSkipReasons === true);
+  const reportsAll = isFirst && record?.needsAllSkipReasons === true;
   if (reportsAll) for (const [upstream, reason] of skippedFor(call, now)) skipped(call, upstream, reason, false);
   const preferred = purpose === 'attempt' ? (call.preferred ?? range?.first) : undefined;
   const ranked = router.ranking.order(call.method.group, now);
@@ -231,24 +230,20 @@ function policyInput(call: Call, now: number, purpose: Purpose) {
   const { router, method, blocks } = call;
   const isAlone = router.all.length === 1;
   return {
-    needs: needsOf(method, blocks, purpose),
+    needs: {
+      blocks,
+      listsLogs: method.resultIs === 'logs',
+      isHeadNumber: method.resultIs === 'head-number',
+      isPassThrough: method.isPassThrough === true,
+      sends: method.sends === true,
+      purpose,
+    },
     network: isAlone ? unknownHeads : networkStateOf(router),
     stateOf: (upstream: Upstream): CandidateState => readState(upstream, call, now, purpose, isAlone),
   };
 }
 
-function needsOf(method: MethodSpec, blocks: NamedBlocks | undefined, purpose: Purpose): CallNeeds {
-  return {
-    blocks,
-    listsLogs: method.resultIs === 'logs',
-    isHeadNumber: method.resultIs === 'head-number',
-    isPassThrough: method.isPassThrough === true,
-    sends: method.sends === true,
-    purpose,
-  };
-}
-
-const unknownHeads: NetworkState = { head: 0, newestServed: 0, maxLag: 0, hasArchives: false };
+const unknownHeads: NetworkState = { head: 0, newestServed: 0, maxLag: 0, hasArchives: false, isAlone: true };
 
 function networkStateOf({ chain, options, hasArchives }: Router): NetworkState {
   const { number, newestServed, maxLag } = chain.view;

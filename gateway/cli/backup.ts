@@ -7,12 +7,12 @@ import { KeyManager } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
 import { backUp } from '../backup/back-up.ts';
+import { openImportedStore } from '../backup/former-files.ts';
 import { BackupError, checkBackup, restore } from '../backup/restore.ts';
 import { errorCode, openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import { methodNames } from '../spec/method-facts.ts';
-import { openUsageStore } from '../usage/open-usage-store.ts';
-import type { ListedUsageStore } from '../usage/usage-store.ts';
+import { UsageStore } from '../usage/usage-store.ts';
 import { examples } from './examples.ts';
 import { OPEN_TIMEOUT_MS } from './keys.ts';
 
@@ -76,20 +76,20 @@ export function backupCommands(settings: StoreSettings, out: (text: string) => v
 
 async function withStores(
   settings: StoreSettings,
-  work: (keys: KeyStore, usage: ListedUsageStore) => Promise<void>,
+  work: (keys: KeyStore, usage: UsageStore) => Promise<void>,
 ): Promise<void> {
   const log = openLog('silent');
-  const [keys, usage] = [openKeyStore(settings(), log, true), openUsageStore(settings(), log, true)];
+  const keys = openKeyStore(settings(), log, true);
+  const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
   try {
     await keys.waitUntilReady(OPEN_TIMEOUT_MS);
-    await usage.waitUntilReady(OPEN_TIMEOUT_MS);
-    await work(keys, usage);
+    await work(keys, new UsageStore(store, log));
   } finally {
-    await Promise.all([keys.close(), usage.close()]);
+    await Promise.all([keys.close(), store.close()]);
   }
 }
 
-async function writeBackup(path: string, keys: KeyStore, usage: ListedUsageStore): ReturnType<typeof backUp> {
+async function writeBackup(path: string, keys: KeyStore, usage: UsageStore): ReturnType<typeof backUp> {
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
   await once(file, 'open').catch((error: unknown) => {
     throw fileError(path, error);

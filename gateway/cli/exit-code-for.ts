@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { KeyOperationError } from '../auth/manage/key-operation-error.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
-import { KeyStoreError, KeyStoreFull } from '../auth/stores/key-store.ts';
+import { StoreError, StoreFull } from '../store/store-error.ts';
 import { BackupError } from '../backup/restore.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { NetworkFilesError } from '../network-files/load-networks.ts';
@@ -14,10 +14,10 @@ import { listenErrorText } from './listen-error.ts';
 import { NetworkFileError } from './network-files.ts';
 import { GatewayError } from './running-gateway.ts';
 
-const configurationErrors = [SettingsError, NetworkFilesError, KeyStoreError];
-/** KeyStoreFull and KeyOperationError are KeyStoreErrors, but nothing is invalid or missing: their check comes first. */
+const configurationErrors = [SettingsError, NetworkFilesError, StoreError];
+/** StoreFull and KeyOperationError are StoreErrors, but nothing is invalid or missing: their check comes first. */
 const failures = [
-  ...[UsageError, InvalidPermissionsError, KeyOperationError, KeyStoreFull],
+  ...[UsageError, InvalidPermissionsError, KeyOperationError, StoreFull],
   ...[DemoError, NetworkFileError, BackupError, UnsuitableRedis],
 ];
 

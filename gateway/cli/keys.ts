@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { openImportedStore } from '../backup/former-files.ts';
 import { openLog } from '../config/log.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { keyIdOf } from '../auth/formats/key.ts';
@@ -15,9 +16,8 @@ import type { PermissionTexts } from '../auth/permissions/permissions.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { namespaceOf } from '../network-files/namespace-of.ts';
 import { methodNames } from '../spec/method-facts.ts';
-import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
-import { lastDays, USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
+import { lastDays, USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
 import { commandName } from './command-name.ts';
 import { chainIdLine, triedMethod } from './banner.ts';
 import { examples } from './examples.ts';
@@ -274,14 +274,14 @@ export function keysCommand(context: KeysCommandContext): Command {
           subject === undefined
             ? await manager.idsOf(id ?? '', options.rotated)
             : [keyIdOf(subjectDigest(issuerOfTokens(), subject))];
-        const usage = openUsageStore(context.settings(), openLog('silent'), true);
+        const log = openLog('silent');
+        const store = await openImportedStore(context.settings(), log, OPEN_TIMEOUT_MS, true);
         try {
-          await usage.waitUntilReady(OPEN_TIMEOUT_MS);
-          const rows = await readUsage(usage, ids, lastDays(days));
+          const rows = await readUsage(new UsageStore(store, log), ids, lastDays(days));
           if (options.json) out(`${JSON.stringify(rows)}\n`);
           else out(rows.length === 0 ? 'No usage yet.\n' : usageTable(rows));
         } finally {
-          await usage.close();
+          await store.close();
         }
       }),
     );

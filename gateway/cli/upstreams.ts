@@ -2,12 +2,14 @@ import { Command } from 'commander';
 import { durationOf } from '../auth/formats/duration.ts';
 import { KeyManager } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
+import { openImportedStore } from '../backup/former-files.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import { suggest } from '../config/suggest.ts';
-import { newDrain, openDrainStore, type DrainStore } from '../drains/drain-store.ts';
+import { newDrain, readDrains, removeDrain, storeDrain } from '../drains/drains.ts';
 import { slugsIn } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import type { Store } from '../store/store.ts';
 import { columns, shortTime } from './columns.ts';
 import { examples } from './examples.ts';
 import { UsageError } from './key-options.ts';
@@ -20,18 +22,19 @@ export interface UpstreamsCommandContext {
   readonly out: (text: string) => void;
 }
 
-/** Makes the command `gatehouse upstreams …`. Failures that an operator can fix are UsageErrors and KeyStoreErrors. */
+/** Makes the command `gatehouse upstreams …`. Failures that an operator can fix are UsageErrors and StoreErrors. */
 export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandContext): Command {
   const upstreams = new Command('upstreams').description('List upstreams, and take them out of service');
 
-  const withStores = async (work: (drains: DrainStore, manager: KeyManager) => Promise<void>): Promise<void> => {
+  const withStores = async (work: (store: Store, manager: KeyManager) => Promise<void>): Promise<void> => {
     const log = openLog('silent');
-    const [drains, keys] = [openDrainStore(settings(), log), openKeyStore(settings(), log)];
+    const keys = openKeyStore(settings(), log);
+    const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS);
     try {
-      await Promise.all([drains.waitUntilReady(OPEN_TIMEOUT_MS), keys.waitUntilReady(OPEN_TIMEOUT_MS)]);
-      await work(drains, new KeyManager(keys));
+      await keys.waitUntilReady(OPEN_TIMEOUT_MS);
+      await work(store, new KeyManager(keys));
     } finally {
-      await Promise.all([drains.close(), keys.close()]);
+      await Promise.all([store.close(), keys.close()]);
     }
   };
 
@@ -42,7 +45,7 @@ export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandCo
     .addHelpText('after', examples('upstreams list', 'upstreams list --json'))
     .action(({ json }: { json?: true }) =>
       withStores(async (store) => {
-        const drains = await store.read();
+        const drains = await readDrains(store);
         const all = networks().flatMap(({ slug, upstreams: own }) =>
           own.map(({ name }) => {
             const drain = drains.find(({ network, upstream }) => network === slug && upstream === name);
@@ -73,7 +76,7 @@ export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandCo
           throw new UsageError('--for: expected a duration such as 30m, 1h or 7d');
         if (options.force !== true) requireUpstream(network, name);
         const drain = newDrain(network, name, manager.by, forMs);
-        await store.set(drain);
+        await storeDrain(store, drain);
         await manager.auditDrain('drain', network, name);
         const end =
           drain.until === undefined
@@ -94,7 +97,7 @@ export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandCo
     .addHelpText('after', examples('upstreams undrain base alchemy'))
     .action((network: string, name: string, { json }: { json?: true }) =>
       withStores(async (store, manager) => {
-        const wasDrained = await store.remove(network, name);
+        const wasDrained = await removeDrain(store, network, name);
         if (!wasDrained) requireUpstream(network, name);
         else await manager.auditDrain('undrain', network, name);
         const text = `${name} of ${network} ${wasDrained ? 'is in service again' : 'was not drained'}.\n`;

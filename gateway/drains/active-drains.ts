@@ -1,7 +1,8 @@
 import { clock, type Timer } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
-import { KeyStoreError } from '../auth/stores/key-store.ts';
-import type { Drain, DrainStore } from './drain-store.ts';
+import { StoreError } from '../store/store-error.ts';
+import type { Store } from '../store/store.ts';
+import { readDrains, removeDrain, storeDrain, type Drain } from './drains.ts';
 
 /** All gateways follow a change within this time. */
 const POLL_INTERVAL_MS = 1_000;
@@ -19,7 +20,7 @@ export interface DrainableNetwork {
  * and a drain ends only at its `until`.
  */
 export class ActiveDrains {
-  readonly #store: DrainStore;
+  readonly #store: Store;
   readonly #log: Log;
   readonly #networks: () => readonly DrainableNetwork[];
   readonly #tellOthers: () => Promise<unknown>;
@@ -28,9 +29,9 @@ export class ActiveDrains {
   #timer: Timer | undefined;
   #hasLoggedFailure = false;
 
-  /** @param store closed by `close` @param tellOthers the other workers call `follow`: any of them may get the next request */
+  /** @param tellOthers the other workers call `follow`: any of them may get the next request */
   constructor(
-    store: DrainStore,
+    store: Store,
     networks: () => readonly DrainableNetwork[],
     log: Log,
     tellOthers: () => Promise<unknown> = () => Promise.resolve(),
@@ -46,8 +47,7 @@ export class ActiveDrains {
   }
 
   /** Reads the store before the first call, and from then on each second. */
-  async open(timeoutMs: number): Promise<void> {
-    await this.#store.waitUntilReady(timeoutMs);
+  async open(): Promise<void> {
     await this.read();
     this.#timer = clock.setInterval(() => void this.read(), POLL_INTERVAL_MS).unref();
   }
@@ -66,13 +66,13 @@ export class ActiveDrains {
   }
 
   async add(drain: Drain): Promise<void> {
-    await this.#store.set(drain);
+    await storeDrain(this.#store, drain);
     await Promise.all([this.follow(), this.#tellOthers()]);
   }
 
   /** @returns whether the upstream was drained */
   async remove(network: string, upstream: string): Promise<boolean> {
-    const isFound = await this.#store.remove(network, upstream);
+    const isFound = await removeDrain(this.#store, network, upstream);
     await Promise.all([this.follow(), this.#tellOthers()]);
     return isFound;
   }
@@ -98,7 +98,6 @@ export class ActiveDrains {
   async close(): Promise<void> {
     clock.clearInterval(this.#timer);
     await this.#reading;
-    await this.#store.close();
   }
 
   #drainOf(network: string, upstream: string): Drain | undefined {
@@ -107,11 +106,11 @@ export class ActiveDrains {
 
   async #read(): Promise<void> {
     try {
-      this.#drains = await this.#store.read();
+      this.#drains = await readDrains(this.#store);
       this.#hasLoggedFailure = false;
     } catch (error) {
       if (!this.#hasLoggedFailure) {
-        const reason = error instanceof KeyStoreError ? { error: error.message } : causeOf(error);
+        const reason = error instanceof StoreError ? { error: error.message } : causeOf(error);
         this.#log.warn(reason, 'the drained upstreams cannot be read: they stay as they are');
       }
       this.#hasLoggedFailure = true;

@@ -81,8 +81,11 @@ export class TurnBudget {
 
   /** Accounts event-loop time that work has taken, where it ends. */
   charge(name: string, cpuMs: number): void {
-    const now = this.#clock.now();
     this.begin();
+    this.#charge(name, cpuMs, this.#clock.now());
+  }
+
+  #charge(name: string, cpuMs: number, now: number): void {
     this.#usedMs += cpuMs;
     const owner = this.#ownerOf(name, now);
     if (owner !== this.#latest) {
@@ -111,8 +114,9 @@ export class TurnBudget {
     if (this.#usedMs >= TURN_MS) return false;
     if (owner === undefined) return true;
     if (owner.waiting.length > 0) return false;
+    if (this.#waiting.size === 0 && owner.restsUntil === -Infinity) return true;
     const now = this.#clock.now();
-    if (this.#mustRest(owner, now)) return false;
+    if (owner.restsUntil > now && this.#mustRest(owner, now)) return false;
     if (this.#waiting.size === 0) return true;
     const used = usedBy(owner, now);
     for (const other of this.#waiting) if (!this.#mustRest(other, now) && usedBy(other, now) <= used) return false;
@@ -137,12 +141,14 @@ export class TurnBudget {
 
   /** Runs a piece of work now, and charges it. */
   run<T>(name: string, work: () => T): T {
-    this.begin();
+    if (!this.#hasBegun) this.begin();
     const startedAt = this.#clock.now();
     try {
       return work();
     } finally {
-      this.charge(name, this.#clock.now() - startedAt);
+      if (!this.#hasBegun) this.begin();
+      const now = this.#clock.now();
+      this.#charge(name, now - startedAt, now);
     }
   }
 

@@ -1,37 +1,211 @@
-import { valuesFrom, type HistoryPoint, type HistoryRange } from '../metrics/long-history.ts';
+import { clock } from '../clock/clock.ts';
+import { random } from '../clock/random.ts';
+import { errorCode, type Log } from '../config/log.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import {
+  addPoints,
+  FIELDS,
+  historyRanges,
+  valuesFrom,
+  type HistoryPoint,
+  type HistoryRange,
+  type LongHistory,
+} from '../metrics/long-history.ts';
+import { StoreError } from '../store/store-error.ts';
+import type { Store } from '../store/store.ts';
 
 /** The history of a network, with that of its upstreams. */
 export interface ReadHistory {
   /** In no order; a step of which nothing is known is left out. */
   readonly points: readonly HistoryPoint[];
-  /** Whether other gateways share the history, but cannot be included, because Redis is unavailable. */
+  /** Whether the history in the store is not included, because the store is unavailable. */
   readonly isPartial: boolean;
 }
 
-/** Stores what networks and upstreams did over 1 h, 24 h and 7 d. A failure is logged and is never that of a caller. */
-export interface HistoryStore {
+/** A point in the store, the sum of some gateways. */
+export interface StoredPoint extends HistoryPoint {
+  /** Ids of the processes whose counts are in it. */
+  readonly writers: readonly string[];
+}
+
+interface WaitingPoint {
+  readonly range: HistoryRange;
+  readonly point: HistoryPoint;
+}
+
+/** What pages read is at most so old. */
+const READ_MAX_AGE_MS = 1_000;
+
+/**
+ * Stores what networks and upstreams did over 1 h, 24 h and 7 d, summed over all gateways. The folder
+ * `gatehouse:steps:<range>:<network>` has a record of each step, `gatehouse:steps:<range>` each step that a gateway has counted,
+ * also without traffic.
+ * The name of a record is the number of its step, modulo the steps that a folder has, so that a new step replaces the oldest.
+ * While the store is unavailable, pages have the history of this process. A failure is logged and is never that of a caller.
+ */
+export class HistoryStore {
+  readonly #store: Store;
+  readonly #history: LongHistory;
+  readonly #log: Log;
+  readonly #writer = random.bytes(4).toString('hex');
+  /** Points that are not stored yet, oldest first. */
+  #waiting: WaitingPoint[] = [];
+  #writing: Promise<void> | undefined;
+  readonly #reads = new Map<string, { readonly at: number; readonly result: Promise<ReadHistory> }>();
+  /** What has failed since it last succeeded. */
+  readonly #failing = new Set<'read' | 'write'>();
+
+  /** @param isWriter whether this process writes: one of several workers does, for all of them */
+  constructor(store: Store, history: LongHistory, log: Log, isWriter: () => boolean) {
+    this.#store = store;
+    this.#history = history;
+    this.#log = log;
+    history.onPoint = (range, point) => {
+      if (!isWriter()) return;
+      this.#waiting.push({ range, point });
+      this.#writing ??= this.#write().finally(() => {
+        this.#writing = undefined;
+      });
+    };
+  }
+
   /** @param network its slug */
-  read(range: HistoryRange, network: string): Promise<ReadHistory>;
+  read(range: HistoryRange, network: string): Promise<ReadHistory> {
+    const now = clock.now();
+    for (const [name, { at }] of this.#reads) if (now - at > READ_MAX_AGE_MS) this.#reads.delete(name);
+    const name = `${range}:${network}`;
+    const known = this.#reads.get(name);
+    if (known !== undefined) return known.result;
+    const result = this.#read(range, network).catch((error: unknown) => {
+      this.#failed('read', error);
+      this.#reads.delete(name);
+      return { points: this.#history.pointsOf(range), isPartial: true };
+    });
+    this.#reads.set(name, { at: now, result });
+    return result;
+  }
+
   /** Resolves when everything is written, or cannot be. */
-  close(): Promise<void>;
+  async close(): Promise<void> {
+    this.#history.onPoint = () => undefined;
+    await this.#writing;
+  }
+
+  async #read(range: HistoryRange, network: string): Promise<ReadHistory> {
+    const [steps, own] = await Promise.all([
+      this.#store.scan(folderOf(range)),
+      this.#store.scan(folderOf(range, network)),
+    ]);
+    const points = new Map<number, HistoryPoint>();
+    for (const text of [...steps.values(), ...own.values()]) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
+      const point = parsePoint(text);
+      if (point !== undefined && point.at >= beginOf(range)) points.set(point.at, point);
+    }
+    for (const { range: waitingRange, point } of this.#waiting) {
+      if (waitingRange !== range) continue;
+      const stored = points.get(point.at) as StoredPoint | undefined;
+      if (stored?.writers.includes(this.#writer) === true) continue;
+      points.set(point.at, stored === undefined ? point : addPoints(stored, point));
+    }
+    this.#failing.delete('read');
+    return { points: [...points.values()], isPartial: false };
+  }
+
+  /** Stops at a failure: the points are written after the next step. */
+  async #write(): Promise<void> {
+    try {
+      for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+        await storePoint(this.#store, first.range, { ...first.point, writers: [this.#writer] });
+        this.#waiting.shift();
+      }
+      this.#failing.delete('write');
+    } catch (error) {
+      this.#failed('write', error);
+      this.#waiting = this.#waiting.filter(({ range, point }) => point.at >= beginOf(range));
+    }
+  }
+
+  #failed(operation: 'read' | 'write', error: unknown): void {
+    const isFirst = this.#failing.size === 0;
+    this.#failing.add(operation);
+    if (isFirst) {
+      const reason = error instanceof StoreError ? error.message : errorCode(error);
+      this.#log.warn({ error: reason }, 'the history of all gateways is unavailable: pages show that of this one');
+    }
+  }
+}
+
+/** Adds a point of some writers. One that is in the store already is not added again. @throws StoreError (rejects with it) */
+export async function storePoint(store: Store, range: HistoryRange, point: StoredPoint): Promise<void> {
+  const networks = [...byNetwork(point)];
+  await Promise.all(networks.map(([network, own]) => addToStep(store, range, folderOf(range, network), own)));
+  // Last, because its writers say that the step is complete.
+  await addToStep(store, range, folderOf(range), { ...point, names: [], values: new Float32Array() });
+}
+
+async function addToStep(store: Store, range: HistoryRange, folder: string, point: StoredPoint): Promise<void> {
+  const { stepS, steps } = historyRanges[range];
+  const name = String((point.at / stepS) % (steps + 2));
+  const ttlMs = stepS * (steps + 1) * 1_000;
+  for (;;) {
+    const text = await store.get(folder, name);
+    const stored = text === undefined ? undefined : parsePoint(text);
+    if (stored !== undefined && stored.at > point.at) return;
+    const isSameStep = stored?.at === point.at;
+    if (isSameStep && point.writers.some((writer) => stored.writers.includes(writer))) return;
+    const sum = isSameStep ? { ...addPoints(stored, point), writers: [...stored.writers, ...point.writers] } : point;
+    // Another gateway may have added its own meanwhile.
+    if (await store.put(folder, name, pointText(sum), { expected: text ?? null, ttlMs })) return;
+  }
+}
+
+function folderOf(range: HistoryRange, network?: string): string {
+  return network === undefined ? `gatehouse:steps:${range}` : `gatehouse:steps:${range}:${network}`;
 }
 
 /** As JSON. An unknown lag is null. */
-export function pointText({ at, names, values }: HistoryPoint, writer?: string): string {
-  return JSON.stringify([at, names, [...values], ...(writer === undefined ? [] : [writer])]);
+function pointText({ at, names, values, writers }: StoredPoint): string {
+  return JSON.stringify([at, names, [...values], writers]);
 }
 
-/** @returns undefined for a text of another form, such as a line that was not written completely */
-export function parsePoint(text: string): HistoryPoint | undefined {
+/** @returns undefined for a text of another form */
+export function parsePoint(text: string): StoredPoint | undefined {
   try {
-    const [at, names, values] = JSON.parse(text) as [unknown, unknown, unknown];
-    if (typeof at !== 'number' || !Array.isArray(names) || !names.every((name) => typeof name === 'string'))
-      return undefined;
-    if (!Array.isArray(values)) return undefined;
+    const [at, names, values, writers = []] = JSON.parse(text) as [unknown, unknown, unknown, unknown];
+    if (typeof at !== 'number' || !isTexts(names) || !isTexts(writers) || !Array.isArray(values)) return undefined;
     const numbers = values.map((value) => (typeof value === 'number' ? value : NaN));
     const read = valuesFrom(numbers, names.length);
-    return read && { at, names, values: read };
+    return read && { at, names, values: read, writers };
   } catch {
     return undefined;
   }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
+}
+
+/** The oldest step that a page may show, and one before, because the clocks of gateways differ. */
+function beginOf(range: HistoryRange): number {
+  const { stepS, steps } = historyRanges[range];
+  return clock.unixMs() / 1000 - stepS * (steps + 1);
+}
+
+/** A point for each network with traffic, with those of its upstreams. */
+function byNetwork({ at, names, values, writers }: StoredPoint): Map<string, StoredPoint> {
+  const found = new Map<string, { names: string[]; rows: number[] }>();
+  for (const [index, name] of names.entries()) {
+    const [network = ''] = name.split(' ', 1);
+    const own = found.get(network) ?? { names: [], rows: [] };
+    found.set(network, own);
+    own.names.push(name);
+    own.rows.push(...values.subarray(index * FIELDS, (index + 1) * FIELDS));
+  }
+  const points = [...found].map(([network, own]) => {
+    const point = { at, names: own.names, values: Float32Array.from(own.rows), writers };
+    return [network, point] as const;
+  });
+  return new Map(points);
 }

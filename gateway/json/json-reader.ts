@@ -58,6 +58,7 @@ export interface JsonReaderOptions {
   readonly maxDepth?: number;
   /** Maximum of values that are skipped, those within others included. */
   readonly maxValues?: number;
+  readonly maxNameBytes?: number | undefined;
   /** Whether the bytes are `isPlain`, if that is known. */
   readonly isPlain?: boolean;
 }
@@ -83,6 +84,7 @@ export class JsonReader {
   readonly #words: DataView | undefined;
   readonly #maxDepth: number;
   readonly #maxValues: number;
+  readonly #maxNameBytes: number;
   /** For each depth, whether an object or an array is open. */
   readonly #isObject: boolean[] = [];
   #depth = 0;
@@ -96,12 +98,14 @@ export class JsonReader {
     {
       maxDepth = MAX_DEPTH,
       maxValues = NEVER,
+      maxNameBytes = NEVER,
       isPlain = bytes.length >= MIN_PLAIN_BYTES && arePlain(bytes),
     }: JsonReaderOptions = {},
   ) {
     this.bytes = bytes;
     this.#maxDepth = maxDepth;
     this.#maxValues = maxValues;
+    this.#maxNameBytes = maxNameBytes;
     this.#words = isPlain ? new DataView(bytes.buffer, bytes.byteOffset, bytes.length) : undefined;
   }
 
@@ -134,6 +138,7 @@ export class JsonReader {
     this.nameStart = this.at + 1;
     this.skipString();
     this.nameEnd = this.at - 1;
+    if (this.nameEnd - this.nameStart > this.#maxNameBytes) exceedAt(this.nameStart);
     if (this.#skipSpaces() !== COLON) failAt(this.at);
     this.at++;
     this.#skipSpaces();

@@ -1,5 +1,7 @@
+const SPACE = 32;
 const QUOTE = 34;
 const COMMA = 44;
+const COLON = 58;
 const BACKSLASH = 92;
 /** `[` and `{` differ in one bit, as do `]` and `}`. */
 const OPEN = 91;
@@ -12,6 +14,8 @@ export interface NestingLimits {
   readonly depth: number;
   /** Members and elements, about. */
   readonly values: number;
+  /** Of one name. Undefined: without a limit. */
+  readonly nameBytes?: number;
 }
 
 /**
@@ -44,15 +48,19 @@ export class Nesting {
   next(): number {
     const bytes = this.#bytes;
     const limits = this.#limits;
+    const { nameBytes = Infinity } = limits;
     let depth = this.#depth;
     let values = this.#values;
     let found = bytes.length;
     for (let at = this.#at; at < bytes.length; at++) {
       const byte = bytes[at] as number;
       if (byte === QUOTE) {
+        const start = at;
         at = endOfString(bytes, at);
         // The rest is a string without an end.
         if (at === -1) break;
+        this.#isExceeded = at - start > nameBytes && isName(bytes, at);
+        if (this.#isExceeded) break;
       } else if ((byte & BRACKET_BITS) === OPEN) {
         values++;
         if (++depth <= limits.depth) continue;
@@ -90,6 +98,13 @@ function endOfString(bytes: Buffer, start: number): number {
   if (bytes[at] !== QUOTE) at = bytes.indexOf(QUOTE, at);
   while (at !== -1 && isEscaped(bytes, at)) at = bytes.indexOf(QUOTE, at + 1);
   return at;
+}
+
+/** @param quote the closing one of a string */
+function isName(bytes: Buffer, quote: number): boolean {
+  let at = quote + 1;
+  while ((bytes[at] ?? Infinity) <= SPACE) at++;
+  return bytes[at] === COLON;
 }
 
 function isEscaped(bytes: Buffer, quote: number): boolean {

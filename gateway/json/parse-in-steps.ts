@@ -17,7 +17,8 @@ export async function parseInSteps(
   maxPartValues = Infinity,
 ): Promise<unknown> {
   if (bytes.length <= STEP_BYTES) return JSON.parse(bytes.toString());
-  const reader = new JsonReader(bytes, { maxDepth: limits.depth, maxValues: limits.values });
+  const { depth: maxDepth, values, nameBytes: maxNameBytes } = limits;
+  const reader = new JsonReader(bytes, { maxDepth, maxValues: values, maxNameBytes });
   reader.skipSpace();
   if (reader.isAtArray) return parseList(reader, steps, maxPartValues);
   if (!reader.isAtObject) return JSON.parse(bytes.toString());

@@ -4,7 +4,7 @@ import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
 import { isRedisError, redisErrorCode } from '../redis/link.ts';
-import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
+import { storeUnreachable } from '../store/redis-store.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
   addUnreported,

@@ -66,18 +66,16 @@ export class MemoryBudget {
     return new AddressHolder(group, this.#publicAddresses);
   }
 
-  /** To be called before a request begins. @throws RpcError memory-pressure if the process is short of memory */
-  admit(holder: Holder): void {
-    this.guard?.admit(holder);
-  }
-
   /**
    * @param isInProgress memory-pressure does not reject the bytes
    * @throws RpcError memory-pressure, overloaded or memory-share; then nothing is taken
    */
   take(holder: Holder | undefined, bytes: number, isInProgress = false): void {
-    if (holder !== undefined && isInProgress) this.guard?.weigh(holder, bytes);
-    else if (holder !== undefined) this.guard?.take(holder, bytes);
+    const { guard } = this;
+    if (holder !== undefined && guard !== undefined) {
+      if (!isInProgress && guard.state !== 'normal' && !guard.canTake(holder)) throw new RpcError('memory-pressure');
+      guard.weigh(holder, bytes);
+    }
     // All but addresses may take bytes of the half for all holders.
     if (this.#whole.bytes + bytes > this.#commonBytes || holder?.pool !== undefined) {
       const reason = this.#problem(holder, bytes);
@@ -100,7 +98,7 @@ export class MemoryBudget {
     this.#whole.bytes += bytes;
     if (holder === undefined) return;
     holder.bytes += bytes;
-    this.guard?.weigh(holder, bytes);
+    if (bytes > 0) this.guard?.weigh(holder, bytes);
     if (holder.pool !== undefined) holder.pool.bytes += bytes;
   }
 

@@ -35,6 +35,9 @@ const HEAVY_FACTOR = 2;
 /** The process itself may use so much without a warning. */
 const BASELINE_PART = 0.5;
 
+/** The limit of the control group, else the memory of the machine. */
+let machineBytes: number | undefined;
+
 /** Frees memory: of the owner, which is undefined if none is known, and of whatever can be done without. */
 export type Relief = (owner: string | undefined, pressure: Pressure) => void;
 
@@ -57,6 +60,8 @@ export class MemoryGuard {
   readonly #relieved = new Set<string>();
   #relievedAt = -Infinity;
   #collectedAt = -Infinity;
+  /** Only `#check` changes it. */
+  state: Pressure = 'normal';
   #skips = 0;
   #skipped = 0;
   #residentBytes = 0;
@@ -67,9 +72,9 @@ export class MemoryGuard {
   /** From so many bytes on, an owner is heavy. */
   #heavyBytes = Infinity;
 
-  /** @param limitBytes undefined: the limit of the control group, else the memory of the machine */
+  /** @param limitBytes undefined: that of the machine */
   constructor(limitBytes: number | undefined) {
-    this.limitBytes = limitBytes ?? Math.min(cgroupLimit(), totalmem());
+    this.limitBytes = limitBytes ?? (machineBytes ??= Math.min(cgroupLimit(), totalmem()));
     this.#pressure = new MemoryPressure(this.limitBytes);
     this.#observer = new PerformanceObserver((list) => {
       const isMajor = list.getEntries().some((entry) => kindOf(entry) === constants.NODE_PERFORMANCE_GC_MAJOR);
@@ -82,10 +87,6 @@ export class MemoryGuard {
     ];
   }
 
-  get state(): Pressure {
-    return this.#pressure.state;
-  }
-
   /** Whether the process uses so much by itself that little traffic makes memory high. To be read when it has started. */
   get isBaselineHigh(): boolean {
     return process.memoryUsage.rss() > BASELINE_PART * this.limitBytes;
@@ -96,9 +97,8 @@ export class MemoryGuard {
     this.#reliefs.push(relief);
   }
 
-  /** Counts bytes of an owner. Memory without an account most likely belongs to the owner with the most bytes. */
+  /** Counts further bytes of an owner. Memory without an account most likely belongs to the owner with the most bytes. */
   weigh({ name, isAddress }: Holder, bytes: number): void {
-    if (bytes <= 0) return;
     this.#uncheckedBytes += bytes;
     const isWeighed = !isAddress || this.#bytesOf.size < MAX_OWNERS || this.#bytesOf.has(name);
     if (isWeighed) this.#bytesOf.set(name, (this.#bytesOf.get(name) ?? 0) + bytes);
@@ -108,22 +108,16 @@ export class MemoryGuard {
     clock.setImmediate(this.#checkEarly);
   }
 
-  /** Whether `take` accepts bytes. */
+  /** Whether the owner may take bytes that can be rejected: of a response, for example. */
   canTake({ name }: Holder): boolean {
-    return this.#pressure.state === 'normal' || !this.#isHeavy(name);
-  }
-
-  /** As `weigh`, for bytes that can be rejected: of a response, for example. @throws RpcError memory-pressure */
-  take(holder: Holder, bytes: number): void {
-    if (!this.canTake(holder)) throw new RpcError('memory-pressure');
-    this.weigh(holder, bytes);
+    return this.state === 'normal' || !this.#isHeavy(name);
   }
 
   /** To be called before a request begins. @throws RpcError memory-pressure */
   admit(holder: Holder): void {
-    const { state } = this.#pressure;
-    if (state === 'normal') return;
-    if (state === 'critical' || holder.isAddress || this.#isHeavy(holder.name)) throw new RpcError('memory-pressure');
+    if (this.state === 'normal') return;
+    if (this.state === 'critical' || holder.isAddress || this.#isHeavy(holder.name))
+      throw new RpcError('memory-pressure');
   }
 
   close(): void {
@@ -167,14 +161,14 @@ export class MemoryGuard {
     if (isHigh && stale >= STALE_PART * Math.min(this.limitBytes, heapLimitBytes)) this.#collectNow(now);
     // Buffers may be garbage, too: no request is rejected, and nothing is closed, before they are collected.
     if (!this.#isCollected(now)) return;
-    const state = this.#pressure.update(this.#read(now), now);
+    const state = (this.state = this.#pressure.update(this.#read(now), now));
     if (state === 'normal') this.#relieved.clear();
     else if (now - this.#relievedAt >= RELIEF_INTERVAL_MS) this.#relieve(state, now);
   };
 
   /** Collects before memory becomes high, and before each relief. @returns false if it is high by what may be garbage */
   #isCollected(now: number): boolean {
-    if (this.#pressure.state !== 'normal') {
+    if (this.state !== 'normal') {
       if (now - this.#relievedAt >= RELIEF_INTERVAL_MS) this.#collectNow(now);
       return true;
     }

@@ -38,10 +38,6 @@ export class MemoryPressure {
     this.#limitBytes = limitBytes;
   }
 
-  get state(): Pressure {
-    return this.#state;
-  }
-
   /** The part of the limit that is used, by the heap after a collection and what is outside it. */
   usedPart({ collectedBytes, heapLimitBytes, externalBytes }: MemoryReading): number {
     return Math.max((collectedBytes + externalBytes) / this.#limitBytes, collectedBytes / heapLimitBytes);

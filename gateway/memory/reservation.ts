@@ -22,7 +22,7 @@ export class Reservation {
 
   /** Counts the request as one in progress. @throws RpcError memory-pressure, overloaded or memory-share */
   begin(bytes: number): void {
-    if (this.holder !== undefined) this.#budget.admit(this.holder);
+    if (this.holder !== undefined) this.#budget.guard?.admit(this.holder);
     this.take(bytes);
     if (this.#isReleased || this.#isCounted) return;
     this.#budget.beginRequest();

@@ -9,37 +9,30 @@ import { fastCounter, fastGauge, fastHistogram } from './instruments.ts';
 export class CallMetrics {
   readonly counts: CounterMetric;
   readonly seconds: HistogramMetric;
-  readonly #callsInFlight: GaugeMetric;
-  readonly #callsQueued: GaugeMetric;
-  readonly #callsCoalesced: CounterMetric;
-  readonly #verified: CounterMetric;
-  readonly #rejections: CounterMetric;
+  readonly inFlight: GaugeMetric;
+  readonly verified: CounterMetric;
+  readonly rejections: CounterMetric;
+  readonly #queued: GaugeMetric;
+  readonly #coalesced: CounterMetric;
 
   constructor(page: Registry) {
     this.counts = fastCounter(page, 'gatehouse_calls_total');
     this.seconds = fastHistogram(page, 'gatehouse_call_duration_seconds');
-    this.#callsInFlight = fastGauge(page, 'gatehouse_calls_in_flight');
-    this.#callsQueued = fastGauge(page, 'gatehouse_calls_queued');
-    this.#rejections = fastCounter(page, 'gatehouse_key_rejections_total');
-    this.#callsCoalesced = fastCounter(page, 'gatehouse_calls_coalesced_total');
-    this.#verified = fastCounter(page, 'gatehouse_verified_results_total');
+    this.inFlight = fastGauge(page, 'gatehouse_calls_in_flight');
+    this.#queued = fastGauge(page, 'gatehouse_calls_queued');
+    this.rejections = fastCounter(page, 'gatehouse_key_rejections_total');
+    this.#coalesced = fastCounter(page, 'gatehouse_calls_coalesced_total');
+    this.verified = fastCounter(page, 'gatehouse_verified_results_total');
   }
 
   /** @param method the name of a method of the network, else `other` */
   metric(network: string, method: string): CallMetric {
-    const inFlight = this.#callsInFlight.labels(network);
-    return new CallMetric(
-      (outcome) => this.counts.labels(network, method, outcome),
-      this.seconds.labels(network, method),
-      inFlight,
-      (rule) => this.#rejections.labels(network, rule),
-      (proof) => this.#verified.labels(network, method, proof),
-    );
+    return new CallMetric(this, network, method);
   }
 
   /** @returns a function to call with 1 when a call is queued, and with -1 when it leaves the queue */
   queueMetric(network: string): (change: 1 | -1) => void {
-    const queued = this.#callsQueued.labels(network);
+    const queued = this.#queued.labels(network);
     return (change) => {
       queued.value += change;
     };
@@ -47,7 +40,7 @@ export class CallMetrics {
 
   /** @returns a function to call for each coalesced call */
   coalescedMetric(network: string): () => void {
-    const coalesced = this.#callsCoalesced.labels(network);
+    const coalesced = this.#coalesced.labels(network);
     return () => {
       coalesced.value++;
     };
@@ -56,30 +49,24 @@ export class CallMetrics {
 
 /** Counts the calls of one method of one network. */
 export class CallMetric {
+  readonly #metrics: CallMetrics;
+  readonly #network: string;
+  readonly #method: string;
   readonly #outcomes = new Map<string, CounterValue>();
-  readonly #counterFor: (outcome: string) => CounterValue;
   readonly #seconds: HistogramValue;
   readonly #inFlight: CounterValue;
-  readonly #proofCounterFor: (proof: string) => CounterValue;
-  readonly #rejectionsBy: (rule: string) => CounterValue;
 
-  constructor(
-    counterFor: (outcome: string) => CounterValue,
-    seconds: HistogramValue,
-    inFlight: CounterValue,
-    rejectionsBy: (rule: string) => CounterValue,
-    proofCounterFor: (proof: string) => CounterValue,
-  ) {
-    this.#proofCounterFor = proofCounterFor;
-    this.#counterFor = counterFor;
-    this.#rejectionsBy = rejectionsBy;
-    this.#seconds = seconds;
-    this.#inFlight = inFlight;
+  constructor(metrics: CallMetrics, network: string, method: string) {
+    this.#metrics = metrics;
+    this.#network = network;
+    this.#method = method;
+    this.#seconds = metrics.seconds.labels(network, method);
+    this.#inFlight = metrics.inFlight.labels(network);
   }
 
   /** A result is returned with this proof. */
   verified(proof: Proof): void {
-    this.#proofCounterFor(proof.replace(/:.*/, '')).value++;
+    this.#metrics.verified.labels(this.#network, this.#method, proof.replace(/:.*/, '')).value++;
   }
 
   started(): void {
@@ -95,13 +82,14 @@ export class CallMetric {
 
   /** Counts a rejection by a permission, limit or bound. */
   rejectedBy(rule: RejectionRule): void {
-    this.#rejectionsBy(ruleNameOf(rule)).value++;
+    this.#metrics.rejections.labels(this.#network, ruleNameOf(rule)).value++;
   }
 
   /** Counts a call for which `started` was not called, such as a rejected one. */
   count(outcome: string): void {
     let counter = this.#outcomes.get(outcome);
-    if (counter === undefined) this.#outcomes.set(outcome, (counter = this.#counterFor(outcome)));
+    if (counter === undefined)
+      this.#outcomes.set(outcome, (counter = this.#metrics.counts.labels(this.#network, this.#method, outcome)));
     counter.value++;
   }
 }

@@ -207,7 +207,7 @@ export class LongHistory {
     return totals;
   }
 
-  /** Of this process, by series. */
+  /** Totals of this process, by series. */
   totals(): Map<string, LongTotals> {
     const { calls, callSeconds, attempts, attemptSeconds } = this.#counters;
     const totals = new Map<string, LongTotals>();

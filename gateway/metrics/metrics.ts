@@ -24,7 +24,7 @@ export interface UpstreamMetrics extends SelectionMetrics, UpstreamHeadMetrics {
   deviated(method: string): void;
   /** The requests of the last ten minutes, oldest first. */
   history(): readonly HistoryBucket[];
-  /** Of the last 24 hours. */
+  /** Availability of the last 24 hours. */
   availability(): Availability | undefined;
 }
 
@@ -48,9 +48,17 @@ export interface WorkerCounts {
   readonly ends: Readonly<Record<string, number>>;
 }
 
+let ofProcess: Registry | undefined;
+
+/** The delay of the event loop, as nodejs_eventloop_lag_…, and others. Their observers observe until the process ends. */
+function metricsOfProcess(): Registry {
+  if (ofProcess === undefined) collectDefaultMetrics({ register: (ofProcess = new Registry()) });
+  return ofProcess;
+}
+
 /** Creates every metric of the gateway in one registry. Children are bound once per network, upstream and method. */
 export class Metrics {
-  readonly registry = new Registry();
+  readonly registry = Registry.merge([metricsOfProcess()]);
   readonly calls = new CallMetrics(this.registry);
   readonly audits = new AuditMetrics(this.registry);
   readonly cache = new CacheMetrics(this.registry);
@@ -88,8 +96,6 @@ export class Metrics {
   #historyTimer: Timer | undefined;
 
   constructor() {
-    // Includes the delay of the event loop, as nodejs_eventloop_lag_….
-    collectDefaultMetrics({ register: this.registry });
     gauge(this.registry, 'gatehouse_build_info').set({ version, node: process.version }, 1);
   }
 
@@ -104,7 +110,7 @@ export class Metrics {
     this.#historyTimer ??= clock.setInterval(() => void this.#sampleHistory(lags, readOthers), BUCKET_MS).unref();
   }
 
-  /** Of this process. */
+  /** Totals of this process. */
   async historyTotals(): Promise<HistoryTotals> {
     return {
       networks: this.networkHistory.totals(),

@@ -18,7 +18,7 @@ export interface NetworkActivity {
 export interface NetworkCounters {
   readonly callSeconds: HistogramMetric;
   readonly cacheLookups: CounterMetric;
-  /** By outcome. */
+  /** Counts by outcome. */
   readonly calls: CounterMetric;
 }
 
@@ -36,7 +36,7 @@ export interface NetworkTotals {
   rejected: number;
 }
 
-interface Sample {
+interface NetworkSample {
   readonly at: number;
   readonly totals: ReadonlyMap<string, NetworkTotals>;
 }
@@ -45,7 +45,7 @@ interface Sample {
 export class NetworkHistory {
   readonly #counters: NetworkCounters;
   /** Oldest first; one more than the intervals. */
-  readonly #samples: Sample[] = [];
+  readonly #samples: NetworkSample[] = [];
 
   constructor(counters: NetworkCounters) {
     this.#counters = counters;
@@ -67,7 +67,7 @@ export class NetworkHistory {
     if (this.#samples.length > MAX_SAMPLES + 1) this.#samples.shift();
   }
 
-  /** Undefined until there are two samples. */
+  /** Activity of a network; undefined until there are two samples. */
   activityOf(network: string): NetworkActivity | undefined {
     const [first] = this.#samples;
     const last = this.#samples.at(-1);
@@ -91,7 +91,7 @@ export class NetworkHistory {
     };
   }
 
-  /** Of this process, by network. */
+  /** Totals of this process, by network. */
   totals(): Map<string, NetworkTotals> {
     const { callSeconds, cacheLookups, calls } = this.#counters;
     const totals = new Map<string, NetworkTotals>();

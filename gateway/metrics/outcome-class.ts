@@ -5,7 +5,7 @@ export type OutcomeClass = 'served' | 'upstream-error' | 'rejected' | 'failed';
 
 const served: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'revert', 'caller-left']);
 
-/** Of a call, or of a request that was rejected before its calls were read. */
+/** Outcomes of a call, or of a request that was rejected before its calls were read. */
 export const outcomes: readonly string[] = [...served, 'upstream-error', 'incomplete', ...reasons];
 
 /** @param outcome a label of `gatehouse_calls_total` */

@@ -36,7 +36,7 @@ export interface ActiveUpstream {
   readonly circuit: CircuitState;
   /** Unix time in seconds at which it was drained; undefined: it is not. */
   readonly drainedS: number | undefined;
-  /** It has responded or failed before, and its state is not `overtaken`. */
+  /** Whether it has responded or failed before, and its state is not `overtaken`. */
   readonly isMeasured: boolean;
   /** The calls that may be in progress there. */
   readonly concurrencyLimit: number;

@@ -6,7 +6,7 @@ import type { CounterMetric, HistogramMetric } from './counters.ts';
 export interface HistoryBucket {
   /** Requests sent to it. */
   readonly sent: number;
-  /** Of these, requests without a usable response. Cancelled requests are not included. */
+  /** The number of these without a usable response. Cancelled requests are not included. */
   readonly failed: number;
   /** Total duration. */
   readonly seconds: number;
@@ -25,7 +25,7 @@ interface Period {
 }
 
 export interface UpstreamCounters {
-  /** By outcome; every outcome except `response` and `cancelled` is a failure. */
+  /** Counts by outcome; every outcome except `response` and `cancelled` is a failure. */
   readonly attempts: CounterMetric;
   readonly attemptSeconds: HistogramMetric;
   readonly unusable: Counter;
@@ -57,7 +57,7 @@ export class UpstreamHistory {
     return this.#buckets.get(`${network} ${upstream}`) ?? [];
   }
 
-  /** Undefined until the upstream is used. */
+  /** Availability of an upstream; undefined until it is used. */
   availabilityOf(network: string, upstream: string): Availability | undefined {
     const periods = this.#periods.get(`${network} ${upstream}`) ?? [];
     const samples = periods.reduce((sum, period) => sum + period.samples, 0);
@@ -117,7 +117,7 @@ export class UpstreamHistory {
     for (const name of this.#periods.keys()) if (!names.has(name)) this.#periods.delete(name);
   }
 
-  /** Of this process, by network and upstream. */
+  /** Totals of this process, by network and upstream. */
   async totals(): Promise<Map<string, UpstreamTotals>> {
     const { attempts, attemptSeconds, unusable } = this.#counters;
     const totals = new Map<string, UpstreamTotals>();

@@ -101,7 +101,7 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
   }
 }
 
-/** Without the query, the host of an absolute URL, and doubled slashes. */
+/** The path without the query, the host of an absolute URL, and doubled slashes. */
 function pathOf(url: string): string {
   const query = url.indexOf('?');
   let path = query === -1 ? url : url.slice(0, query);

@@ -16,7 +16,7 @@ import type { UsageLedger } from '../usage/usage-ledger.ts';
 
 import type { WorkerLink } from '../workers/worker-link.ts';
 
-/** What all networks of a gateway share. */
+/** The parts that all networks of a gateway share. */
 export interface NetworkParts {
   readonly settings: Settings;
   readonly specs: readonly MethodSpec[];
@@ -37,7 +37,7 @@ export interface NetworkParts {
   readonly redisCache: RedisCache | undefined;
   /** Undefined: the gateway has one worker. */
   readonly link?: WorkerLink | undefined;
-  /** Of the slots that the workers share, with `link`. */
+  /** Leases of the slots that the workers share, with `link`. */
   readonly leases?: SlotLeases | undefined;
   readonly localChains: LocalChains;
   /** All open upstreams by identity. A rebuilt network reuses those of equal identity and adds new ones. */

@@ -25,9 +25,10 @@ import {
 import { bestPattern, isWildcard } from '../network-files/options/method-pattern.ts';
 import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
 import { CoalescedCalls } from '../call/coalesce.ts';
+import { layersOf } from '../call/handle-call.ts';
 import { sendToOther, requestEvidence, requestUpstreams } from '../call/forward.ts';
 import type { MethodVerification } from '../call/verification.ts';
-import type { NetworkMethod, Network as ServedNetwork } from '../call/network.ts';
+import type { Network, NetworkMethod } from '../call/network.ts';
 import { Router } from '../call/router.ts';
 import { lazyDocument } from './lazy-document.ts';
 import type { NetworkParts } from './network-parts.ts';
@@ -61,7 +62,7 @@ import { ServedMethods } from './served-methods.ts';
 const MAX_WAIT_MS = 1_000;
 
 /** A network, built once for each version of its file. Its constructor sends no request. */
-export class Network implements ServedNetwork {
+export class OpenNetwork implements Network {
   readonly config: NetworkConfig;
   readonly bounds: Bounds;
   readonly publicAccess: PublicAccess | undefined;
@@ -70,7 +71,7 @@ export class Network implements ServedNetwork {
   readonly unserved: UnservedMethods;
   readonly router: Router;
   readonly audit: Auditor | undefined;
-  readonly auditsOf: ServedNetwork['auditsOf'];
+  readonly auditsOf: Network['auditsOf'];
   readonly differences: Differences;
   readonly isVerified: boolean;
   readonly coalesced: CoalescedCalls;
@@ -79,7 +80,7 @@ export class Network implements ServedNetwork {
   readonly final: FinalChain | undefined;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
-  readonly document: ServedNetwork['document'];
+  readonly document: Network['document'];
   readonly sockets: SocketMetrics;
   readonly use = new UseCount();
   readonly #parts: NetworkParts;
@@ -197,13 +198,12 @@ export class Network implements ServedNetwork {
     const handler = config.developmentMethods.includes(spec.name) ? undefined : handlerOf(spec);
     // Callers can name any method of a wildcard.
     const label = spec.openedBy ?? spec.name;
-    return {
+    const method = {
       spec,
       check: checks.get(spec.name) ?? acceptAnyParams,
       checkBounds: compileBounds(spec, bounds, head),
       unitsOf: compileUnits(spec, [units, unitsTable], head),
       handler,
-      localResponse: handler?.by === 'local' ? { kind: 'local', json: handler.result(config) } : undefined,
       isCoalescable: canCoalesce(spec),
       verification: this.#verificationOf(spec.name),
       afterCall: this.#afterCallOf(spec),
@@ -212,6 +212,7 @@ export class Network implements ServedNetwork {
       ranges: spec.splits === undefined ? undefined : this.#openRanges(spec, label),
       usage: usage.methodUsage(config.slug, label),
     };
+    return { ...method, serve: layersOf(method, this) };
   }
 
   /** A call of a development node may change the chain, or remove blocks from it. */
@@ -339,7 +340,7 @@ function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
   return specs.find(({ name }) => name === method) ?? passThroughSpec(method);
 }
 
-/** For pass-through methods. The envelope check has already required an array. */
+/** The check of pass-through methods. The envelope check has already required an array. */
 const acceptAnyParams: ParamCheck = () => undefined;
 
 const chainIdSpec = specOf(nodeMethods.chainId, methods);

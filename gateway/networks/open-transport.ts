@@ -36,7 +36,7 @@ export function openHttp(
   return batch === 'auto' ? new BatchingUpstream(http, REJECTED_MS, true) : new BatchingUpstream(http, RETRIED_MS);
 }
 
-/** As `openHttp`. */
+/** Opens a WebSocket transport, as `openHttp` does. */
 export function openWebSocket(
   url: string,
   { headers, tls, proxyUrl, maxResponseBytes }: FixedUpstreamOptions,

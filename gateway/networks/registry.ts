@@ -26,7 +26,7 @@ import type { LoadOptions } from '../network-files/load-options.ts';
 import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
 import { FolderWatcher } from '../network-files/watch-folder.ts';
 import type { NetworkParts } from './network-parts.ts';
-import { Network } from './network.ts';
+import { OpenNetwork } from './network.ts';
 import { FILTER_TOPIC, type FilterRequest } from '../subscriptions/filter-peers.ts';
 import { POLL_TOPIC, type PollMessage } from '../upstreams/health/own-requests.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -42,7 +42,7 @@ export type RegistryParts = Omit<NetworkParts, 'localChains' | 'openUpstreams'>;
  * check. A replaced network serves its calls in progress to their end.
  */
 export class NetworkRegistry {
-  readonly finder = new NetworkFinder<Network>([]);
+  readonly finder = new NetworkFinder<OpenNetwork>([]);
   readonly localChains: LocalChains;
   /** Called after each change of the active networks. */
   onChange: () => void = () => undefined;
@@ -50,9 +50,9 @@ export class NetworkRegistry {
   readonly #options: LoadOptions;
   readonly #metrics: ReloadMetrics;
   /** Includes replaced networks until their last call has ended. */
-  readonly #open = new Set<Network>();
+  readonly #open = new Set<OpenNetwork>();
   #configuration: Configuration = { digest: '', loadedAt: '', refused: null };
-  /** Of the files that were read last, valid or not. */
+  /** Facts of the files that were read last, valid or not. */
   #lastRead: Pick<FolderContent, 'version' | 'secretFiles'> = { version: '', secretFiles: [] };
   #watch: FolderWatcher | undefined;
   #queue: Promise<void> = Promise.resolve();
@@ -171,7 +171,7 @@ export class NetworkRegistry {
     }
     const active = startable.map((config) => {
       const existing = finder.get(config.slug);
-      return existing?.config === config ? existing : new Network(config, this.#parts, existing);
+      return existing?.config === config ? existing : new OpenNetwork(config, this.#parts, existing);
     });
     // Nothing after this line can fail.
     for (const network of active) network.adoptSharedState();
@@ -184,8 +184,8 @@ export class NetworkRegistry {
     for (const network of previous) if (!active.includes(network)) void this.#retire(network);
   }
 
-  #logChange(previous: readonly Network[], active: readonly Network[]): void {
-    const slugs = (networks: readonly Network[]): string[] => networks.map(({ config }) => config.slug);
+  #logChange(previous: readonly OpenNetwork[], active: readonly OpenNetwork[]): void {
+    const slugs = (networks: readonly OpenNetwork[]): string[] => networks.map(({ config }) => config.slug);
     const changed = slugs(active.filter((network) => !previous.includes(network)));
     const [previousSlugs, activeSlugs] = [slugs(previous), slugs(active)];
     this.#parts.log.info(
@@ -213,14 +213,14 @@ export class NetworkRegistry {
   }
 
   /** After the last call of a replaced or removed network, closes what no other network uses. */
-  async #retire(network: Network): Promise<void> {
+  async #retire(network: OpenNetwork): Promise<void> {
     await network.use.whenUnused();
     this.#open.delete(network);
     await this.#enqueue(() => this.#closeUnused(network));
   }
 
   /** Closes the upstreams that no network uses, and removes their metrics. */
-  async #closeUnused(retired?: Network): Promise<void> {
+  async #closeUnused(retired?: OpenNetwork): Promise<void> {
     const { openUpstreams, metrics, usage } = this.#parts;
     const used = new Set([...this.#open].flatMap(({ config }) => identitiesOf(config)));
     const unused = [...openUpstreams].filter(([identity]) => !used.has(identity));

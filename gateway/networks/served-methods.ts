@@ -1,26 +1,23 @@
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../config/max-entries.ts';
-import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { passThroughSpec, wildcardFor } from '../spec/method-facts.ts';
+import { passThroughSpec, wildcardFor, type WildcardOptions } from '../spec/method-facts.ts';
 import type { NetworkMethod } from '../call/network.ts';
-
-type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
 
 /** Methods of wildcards that are remembered: callers can name any. */
 const MAX_OPENED = 500;
 
-/** The methods that a network serves: those that its file names, and those that its wildcards open, at their first call. */
+/** The methods that a network serves, by its file: names and wildcards. Each is opened at its first call. */
 export class ServedMethods {
-  readonly #named: ReadonlyMap<string, NetworkMethod>;
+  readonly #specs: ReadonlyMap<string, MethodSpec>;
+  readonly #named = new Map<string, NetworkMethod>();
   readonly #config: WildcardOptions;
   readonly #open: (spec: MethodSpec) => NetworkMethod;
   /** Undefined: there are no wildcards. */
   readonly #opened: LRUCache<string, NetworkMethod> | undefined;
 
-  /** @param open builds the method of a spec, also of one that a wildcard opens */
   constructor(named: readonly MethodSpec[], config: WildcardOptions, open: (spec: MethodSpec) => NetworkMethod) {
-    this.#named = new Map(named.map((spec) => [spec.name, open(spec)]));
+    this.#specs = new Map(named.map((spec) => [spec.name, spec]));
     this.#config = config;
     this.#open = open;
     const { openMethods, developmentMethods } = config;
@@ -29,11 +26,19 @@ export class ServedMethods {
   }
 
   get(name: string): NetworkMethod | undefined {
-    return this.#named.get(name) ?? (this.#opened && this.#openedBy(name, this.#opened));
+    return this.#named.get(name) ?? this.#openNamed(name) ?? (this.#opened && this.#openedBy(name, this.#opened));
   }
 
   has(name: string): boolean {
     return this.get(name) !== undefined;
+  }
+
+  #openNamed(name: string): NetworkMethod | undefined {
+    const spec = this.#specs.get(name);
+    if (spec === undefined) return undefined;
+    const method = this.#open(spec);
+    this.#named.set(name, method);
+    return method;
   }
 
   #openedBy(name: string, opened: LRUCache<string, NetworkMethod>): NetworkMethod | undefined {

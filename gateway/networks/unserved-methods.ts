@@ -16,7 +16,7 @@ const METHOD_NAME = /^[a-z][a-zA-Z0-9_.]{1,60}$/;
 
 export interface UnservedOptions {
   readonly folder: string;
-  /** What development networks serve; undefined in production. */
+  /** Methods that development networks serve; undefined in production. */
   readonly developmentMethods: readonly string[] | undefined;
   readonly log: Log;
 }

@@ -146,7 +146,10 @@ async function checkValue(
     throw new UpstreamFailure('malformed', `the result is an ${kind}, which no result of the method is`);
   if (!isObject && method.shape !== undefined) return checkList(method, params, response, steps);
   const limits = method.shape && objectLimits(bytes.length);
-  const reader = new JsonReader(bytes, { maxDepth: MAX_DEPTH, ...(limits && { maxValues: limits.values }) });
+  const reader = new JsonReader(bytes, {
+    maxDepth: MAX_DEPTH,
+    ...(limits && { maxValues: limits.values, maxNameBytes: limits.nameBytes }),
+  });
   if (limits === undefined) await skip(reader, steps);
   else {
     reader.enterObject();

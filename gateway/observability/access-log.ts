@@ -2,7 +2,7 @@ import { clock } from '../clock/clock.ts';
 import type { Log } from '../config/log.ts';
 import type { Envelope } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
-import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
+import type { CallRecord, RecordPrinter } from './call-record.ts';
 
 interface AccessLogLine {
   requestId: string;
@@ -20,7 +20,7 @@ interface AccessLogLine {
 }
 
 /** One line of the access log, for one HTTP request or one WebSocket message. Created only if ACCESS_LOG is on. */
-export class AccessLogEntry implements CallSinks {
+export class AccessLogEntry implements RecordPrinter {
   readonly #log: Log;
   readonly #startedAt = clock.now();
   readonly #line: AccessLogLine;
@@ -48,10 +48,6 @@ export class AccessLogEntry implements CallSinks {
       this.#line.method = methods.has(first.method) ? first.method : 'other';
   }
 
-  begin(): CallSink {
-    return this.#sink;
-  }
-
   limited(_method: string, rejection: RpcError): void {
     this.rejectedBy(rejection);
   }
@@ -61,27 +57,20 @@ export class AccessLogEntry implements CallSinks {
     this.#outcome = joined(this.#outcome, outcome);
   }
 
-  /** Of all calls, and of the parts of their ranges. */
-  readonly #sink = {
-    cached: (outcome: CacheOutcome) => {
-      this.#line.cache = joined(this.#line.cache, outcome);
-    },
-    attempt: (upstream: string) => this.#attempted(upstream),
-    part: (): CallSink => ({ attempt: this.#attempted }),
-    ended: ({ outcome, rejection }: CallEnd) => {
-      this.callEnded(outcome);
-      if (rejection !== undefined) this.rejectedBy(rejection);
-    },
-  };
+  /** Adds a call, with the parts of its range. */
+  ended({ cache, attempts, parts, end }: CallRecord): void {
+    const line = this.#line;
+    if (cache !== undefined) line.cache = joined(line.cache, cache);
+    for (const { upstream, outcome } of [attempts, ...parts.map((part) => part.attempts)].flat()) {
+      line.attempts = (line.attempts ?? 0) + 1;
+      if (outcome === 'response') line.upstream = joined(line.upstream, upstream);
+    }
+    if (end === undefined) return;
+    this.callEnded(end.outcome);
+    if (end.rejection !== undefined) this.rejectedBy(end.rejection);
+  }
 
-  readonly #attempted = (upstream: string): ((outcome: string) => void) => {
-    this.#line.attempts = (this.#line.attempts ?? 0) + 1;
-    return (outcome) => {
-      if (outcome === 'response') this.#line.upstream = joined(this.#line.upstream, upstream);
-    };
-  };
-
-  /** Its permission, limit or bound. */
+  /** Adds the permission, limit or bound of a rejection. */
   rejectedBy({ rule }: RpcError): void {
     if (rule !== undefined) this.#line.rule = joined(this.#line.rule, rule.name);
   }
@@ -93,7 +82,7 @@ export class AccessLogEntry implements CallSinks {
   }
 }
 
-/** Of several calls: their common value, if there is one. */
+/** The common value of several calls, or `mixed`. */
 function joined(before: string | undefined, value: string): string {
   return before === undefined || before === value ? value : 'mixed';
 }

@@ -5,7 +5,7 @@ export interface AuditReport {
   /** `not-audited`: nothing was compared. */
   readonly outcome: AuditOutcome | 'not-audited';
   readonly reason: string;
-  /** Of each upstream that took part: its own outcome, and the SHA-256 of its normalised result. */
+  /** Each upstream that took part: its own outcome, and the SHA-256 of its normalised result. */
   readonly answers: readonly {
     readonly upstream: string;
     readonly outcome: AuditOutcome;

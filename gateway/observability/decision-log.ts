@@ -2,13 +2,21 @@ import { clock } from '../clock/clock.ts';
 import type { Log } from '../config/log.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
-import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
+import type {
+  CacheOutcome,
+  CallEnd,
+  CallRecord,
+  RecordedAttempt,
+  RecordPrinter,
+  RecordWatcher,
+} from './call-record.ts';
 
 /** A longer name is not that of a method. */
 const MAX_METHOD_LENGTH = 80;
 
 /** Logs each decision about the calls of one request, at the level debug. */
-class DecisionLog implements CallSinks {
+class DecisionLog implements RecordPrinter {
+  readonly needsAllSkipReasons = true;
   readonly #log: Log;
   readonly #fields: object;
 
@@ -17,7 +25,7 @@ class DecisionLog implements CallSinks {
     this.#fields = { requestId, key };
   }
 
-  begin(method: string, network: string): CallSink {
+  watch({ method, network }: CallRecord): RecordWatcher {
     return new CallDecisions(this.#log, { ...this.#fields, network, method: method.slice(0, MAX_METHOD_LENGTH) });
   }
 
@@ -27,8 +35,7 @@ class DecisionLog implements CallSinks {
   }
 }
 
-class CallDecisions implements CallSink {
-  readonly needsAllSkipReasons = true;
+class CallDecisions implements RecordWatcher {
   readonly #log: Log;
   readonly #fields: object;
   readonly #startedAt = clock.now();
@@ -46,20 +53,20 @@ class CallDecisions implements CallSink {
     this.#log.debug({ ...this.#fields, upstream, reason }, 'call: upstream skipped');
   }
 
-  attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
+  attempted({ upstream, isHedge }: RecordedAttempt): void {
+    this.#log.debug({ ...this.#fields, upstream, ...(isHedge && { hedge: true }) }, 'call: attempt');
+  }
+
+  attemptEnded({ upstream, isHedge, outcome, startedAt, endedAt = startedAt }: RecordedAttempt): void {
     const fields = { ...this.#fields, upstream, ...(isHedge && { hedge: true }) };
-    const sentAt = clock.now();
-    this.#log.debug(fields, 'call: attempt');
-    return (outcome) => {
-      this.#log.debug({ ...fields, outcome, ms: Math.round(clock.now() - sentAt) }, 'call: attempt ended');
-    };
+    this.#log.debug({ ...fields, outcome, ms: Math.round(endedAt - startedAt) }, 'call: attempt ended');
   }
 
   budgetExceeded(what: 'retry' | 'hedge'): void {
     this.#log.debug({ ...this.#fields, what }, 'call: not sent again, the retry budget is used up');
   }
 
-  part(from: number, to: number): CallSink {
+  part(from: number, to: number): RecordWatcher {
     return new CallDecisions(this.#log, { ...this.#fields, from, to });
   }
 
@@ -70,6 +77,6 @@ class CallDecisions implements CallSink {
 }
 
 /** @param key id of the key @returns undefined unless the level of the log is debug */
-export function openDecisionLog(log: Log, requestId: string, key: string): CallSinks | undefined {
+export function openDecisionLog(log: Log, requestId: string, key: string): RecordPrinter | undefined {
   return log.isLevelEnabled('debug') ? new DecisionLog(log, requestId, key) : undefined;
 }

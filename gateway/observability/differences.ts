@@ -20,7 +20,7 @@ export interface UpstreamValue {
 export interface FoundDifference {
   readonly method: MethodSpec;
   readonly params: readonly unknown[];
-  /** In words: what was found about them. */
+  /** The finding in words. */
   readonly reason: string;
   /** To the first member in which they differ; empty: as a whole. */
   readonly path: readonly string[];
@@ -29,17 +29,17 @@ export interface FoundDifference {
 
 /** Equal differences, with the facts of the latest one. It has neither keys nor URLs. */
 export interface Difference extends PublicDifference {
-  /** As the call names it; undefined: it names none. */
+  /** The block as the call names it; undefined: it names none. */
   readonly block: string | undefined;
-  /** As RECENT_CALLS_PARAMS allows. */
+  /** The parameters, as far as RECENT_CALLS_PARAMS allows. */
   readonly params: string | undefined;
   /** The first member in which they differ; empty: they are no objects or lists. */
   readonly member: string;
-  /** At most 66 characters of each value. */
+  /** The values, at most 66 characters of each. */
   readonly values: readonly { readonly upstream: string; readonly value: string }[];
 }
 
-/** What everybody may see of a difference: nothing that a caller requested or got. */
+/** The public part of a difference: nothing that a caller requested or got. */
 export interface PublicDifference {
   readonly at: string;
   readonly count: number;
@@ -51,7 +51,7 @@ export interface PublicDifference {
 /** The latest differences between the upstreams of one network, which audits, `agree` and `verify` found. */
 export class Differences {
   readonly #params: ShownParams | undefined;
-  /** By what equal differences have in common: one method cannot push out those of others. Oldest first. */
+  /** Differences by what equal ones have in common: one method cannot push out those of others. Oldest first. */
   readonly #rows = new Map<string, Difference>();
 
   constructor(params: ShownParams | undefined) {

@@ -30,7 +30,7 @@ export interface GatewayEvent extends EventSubject {
   reason: string;
   /** Null: the condition lasts. Undefined: it has no duration. */
   endedAt?: string | null;
-  /** In all, while the condition lasted. */
+  /** Seconds in all that the condition lasted. */
   forS: number;
   /** How often it began, or was done. */
   count: number;
@@ -47,7 +47,7 @@ export interface EventFilter {
 
 interface Tracked {
   readonly event: GatewayEvent;
-  /** By clock.now(). */
+  /** When it began, by clock.now(). */
   beganAt: number;
   endedAt: number | undefined;
   /** How long it lasted before its latest begin. */

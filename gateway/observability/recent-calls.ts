@@ -1,16 +1,16 @@
 import { clock } from '../clock/clock.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import { methods } from '../spec/methods.generated.ts';
-import { ExplainedCall } from './explanation.ts';
+import type { CallRecord, RecordPrinter } from './call-record.ts';
+import { explained } from './explanation.ts';
 import type { ShownParams } from './shown-params.ts';
-import type { CallEnd, CallSink, CallSinks } from './call-sink.ts';
 
 /** Rows of rejected and failed calls, and of a sample of the others. A row takes about 1 kB. */
 const MAX_FAILED = 2_000;
 const MAX_SAMPLED = 1_000;
 /** Equal failures of one minute are one row with a count: one caller cannot push out those of others. */
 const MERGE_MS = 60_000;
-/** Of the calls that do not fail, one is recorded in this time. */
+/** Interval in which one of the calls that do not fail is recorded. */
 const SAMPLE_MS = 100;
 /** A permission may have thousands of entries. */
 const MAX_RULE_LENGTH = 200;
@@ -23,15 +23,15 @@ const noFailures: ReadonlySet<string> = new Set(['result', 'null', 'notification
 
 /** A call, a request that was rejected before its calls, or several equal failures of one minute. */
 export interface RecentCall {
-  /** Of the latest one, as the other facts. */
+  /** Time of the latest call, of which the other facts are, too. */
   readonly at: string;
   readonly count: number;
-  /** As in `X-Request-Id`. */
+  /** The id in `X-Request-Id`. */
   readonly requestId: string;
   readonly network: string | undefined;
   /** The id of the key; undefined: it was not authenticated. */
   readonly key: string | undefined;
-  /** At the time of the call. */
+  /** The name of the key at the time of the call. */
   readonly keyName: string | undefined;
   /** Undefined: the request was rejected before its calls were read. */
   readonly method: string | undefined;
@@ -40,14 +40,14 @@ export interface RecentCall {
   /** The permission, limit or bound that rejected it, and of a limit the units that it has left. */
   readonly rule: string | undefined;
   readonly unitsLeft: number | undefined;
-  /** Of the rule, and of `origins` also the header that the request had. */
+  /** The value of the rule, and of `origins` also the header that the request had. */
   readonly ruleValue: string | undefined;
   readonly received: string | undefined;
-  /** Of a token: why it is invalid. */
+  /** The reason why a token is invalid. */
   readonly problem: string | undefined;
   readonly ms: number;
   readonly params: string | undefined;
-  /** As in an explanation; undefined: it was no call yet. */
+  /** The facts of an explanation; undefined: it was no call yet. */
   readonly explanation: ExplainedFacts | undefined;
 }
 
@@ -83,7 +83,7 @@ export interface RecentCallFilter {
  */
 export class RecentCalls {
   readonly #params: ShownParams;
-  /** By what equal failures have in common; the one with the latest failure is last. */
+  /** Failures by what equal ones have in common; the one with the latest failure is last. */
   readonly #failed = new Map<string, FailedRow>();
   /** Oldest first. */
   readonly #sampled: RecentCall[] = [];
@@ -93,26 +93,31 @@ export class RecentCalls {
     this.#params = params;
   }
 
-  /** The sinks for the calls of a request. */
-  of(request: RecordedRequest): CallSinks {
-    return new RecordedCalls(this, request);
+  /** The printer for the calls of a request. */
+  of(request: RecordedRequest): RecordPrinter {
+    return {
+      ended: (record) => {
+        this.#add(request, record);
+      },
+      limited: (method, rejection) => {
+        this.addRejection(request, rejection, method);
+      },
+      rejected: (rejection) => {
+        this.addRejection(request, rejection);
+      },
+    };
   }
 
-  /** The call has ended. */
-  add(
-    request: RecordedRequest,
-    method: string,
-    startedAt: number,
-    end: CallEnd,
-    call: ExplainedCall | undefined,
-  ): void {
-    const { outcome, rejection, method: spec, params } = end;
+  #add(request: RecordedRequest, record: CallRecord): void {
+    const { method, startedAt, end } = record;
+    if (end === undefined) return;
+    const { outcome, rejection, code, method: spec, params } = end;
     const now = clock.now();
     const build = (): RecentCall => ({
       ...factsOf(request, rejection, outcome, now - startedAt),
-      ...{ method, code: end.code ?? rejection?.code },
+      ...{ method, code: code ?? rejection?.code },
       params: spec === undefined || params === undefined ? undefined : this.#params.of(spec, params),
-      explanation: call?.withParts(MAX_PARTS),
+      explanation: explained(record, MAX_PARTS),
     });
     if (!noFailures.has(outcome)) {
       this.#addFailed(request, method, outcome, rejection, now, build);
@@ -124,11 +129,11 @@ export class RecentCalls {
     if (this.#sampled.length > MAX_SAMPLED) this.#sampled.shift();
   }
 
-  /** A request, upgrade or message is rejected before its calls. */
-  addRejection(request: RecordedRequest, rejection: RpcError): void {
+  /** A request, upgrade or message is rejected before its calls; with `method`, a call of it by a limit. */
+  addRejection(request: RecordedRequest, rejection: RpcError, method?: string): void {
     const { reason, code } = rejection;
-    const none = { method: undefined, params: undefined, explanation: undefined };
-    this.#addFailed(request, undefined, reason, rejection, clock.now(), () => {
+    const none = { method, params: undefined, explanation: undefined };
+    this.#addFailed(request, method, reason, rejection, clock.now(), () => {
       return { ...factsOf(request, rejection, reason, 0), code, ...none };
     });
   }
@@ -170,7 +175,7 @@ export class RecentCalls {
 /** Equal failures, with the facts of a late one. */
 interface FailedRow {
   readonly call: RecentCall;
-  /** By clock.now(). */
+  /** When the row was built, by clock.now(). */
   readonly builtAt: number;
   count: number;
 }
@@ -188,55 +193,6 @@ function factsOf(
   const problem = rejection?.reason === 'token-invalid' ? rejection.message : undefined;
   return { ...facts, rule, unitsLeft, ruleValue, received, problem, ms: Math.round(ms) };
 }
-
-/** Of one request. */
-class RecordedCalls implements CallSinks {
-  readonly #recent: RecentCalls;
-  readonly #request: RecordedRequest;
-
-  constructor(recent: RecentCalls, request: RecordedRequest) {
-    this.#recent = recent;
-    this.#request = request;
-  }
-
-  begin(method: string): CallSink {
-    return new RecordedCall(method, this.#recent, this.#request);
-  }
-
-  limited(method: string, rejection: RpcError): void {
-    this.#recent.add(this.#request, method, clock.now(), { outcome: rejection.reason, rejection }, undefined);
-  }
-
-  rejected(rejection: RpcError): void {
-    this.#recent.addRejection(this.#request, rejection);
-  }
-}
-
-class RecordedCall extends ExplainedCall {
-  /** The reasons of all upstreams would be computed for each call. */
-  override readonly needsAllSkipReasons = false;
-  readonly #recent: RecentCalls;
-  readonly #request: RecordedRequest;
-  readonly #method: string;
-
-  constructor(method: string, recent: RecentCalls, request: RecordedRequest) {
-    super(method);
-    this.#method = method;
-    this.#recent = recent;
-    this.#request = request;
-  }
-
-  override part(from: number, to: number): CallSink {
-    return this.partCount < MAX_PARTS ? super.part(from, to) : noSink;
-  }
-
-  override ended(end: CallEnd): void {
-    super.ended(end);
-    this.#recent.add(this.#request, this.#method, this.startedAt, end, this);
-  }
-}
-
-const noSink: CallSink = {};
 
 /** The latest ones first. */
 export function latestCalls(calls: RecentCall[], limit: number): RecentCall[] {

@@ -1,7 +1,7 @@
 import { context, isSpanContextValid, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import { version } from '../config/package.ts';
-import type { CallEnd, CallSink, CallSinks } from './call-sink.ts';
+import type { CallEnd, CallRecord, RecordedAttempt, RecordPrinter, RecordWatcher } from './call-record.ts';
 
 /** Outcomes that are not errors for the caller. */
 const successOutcomes: ReadonlySet<string> = new Set([
@@ -14,7 +14,7 @@ const successOutcomes: ReadonlySet<string> = new Set([
 ]);
 
 /** Creates a span for each call and each attempt. Exports need an SDK that the operator loads (`node --import`). */
-export class CallTracing implements CallSinks {
+export class CallTracing implements RecordPrinter {
   readonly #tracer: Tracer;
   readonly #parent: Context;
 
@@ -28,14 +28,14 @@ export class CallTracing implements CallSinks {
     return new CallTracing(this.#tracer, propagation.extract(this.#parent, headers));
   }
 
-  begin(method: string, network: string, id: string | undefined): CallSink {
+  watch({ method, network, id }: CallRecord): RecordWatcher {
     const attributes = { ...rpc(method), 'gatehouse.network': network, ...requestId(id) };
     const span = this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, this.#parent);
     return new TracedCall(this.#tracer, span, method, trace.setSpan(this.#parent, span));
   }
 }
 
-/** Undefined if no SDK is loaded. This is checked once at start, so that tracing costs nothing without an SDK. */
+/** Opens tracing; undefined: no SDK is loaded. This is checked once at start, so that tracing costs nothing without an SDK. */
 export function openTracing(): CallTracing | undefined {
   const tracer = trace.getTracer('gatehouse', version);
   const span = tracer.startSpan('gatehouse starts');
@@ -44,72 +44,60 @@ export function openTracing(): CallTracing | undefined {
 }
 
 /** Writes the events of one call, or of a part of its range, to a span. */
-class TracedAttempts implements CallSink {
+class TracedCall implements RecordWatcher {
   readonly #tracer: Tracer;
-  protected readonly span: Span;
+  readonly #span: Span;
   readonly #method: string;
   readonly #context: Context;
+  readonly #attempts = new Map<RecordedAttempt, Span>();
 
   constructor(tracer: Tracer, span: Span, method: string, callContext: Context) {
     this.#tracer = tracer;
-    this.span = span;
+    this.#span = span;
     this.#method = method;
     this.#context = callContext;
   }
 
-  protected childSpan(kind: SpanKind, attributes: Attributes): { span: Span; under: Context } {
+  #childSpan(kind: SpanKind, attributes: Attributes): { span: Span; under: Context } {
     const options = { kind, attributes: { ...rpc(this.#method), ...attributes } };
     const span = this.#tracer.startSpan(this.#method, options, this.#context);
     return { span, under: trace.setSpan(this.#context, span) };
   }
 
   skipped(upstream: string, reason: string): void {
-    this.span.addEvent('upstream skipped', { 'gatehouse.upstream': upstream, 'gatehouse.reason': reason });
+    this.#span.addEvent('upstream skipped', { 'gatehouse.upstream': upstream, 'gatehouse.reason': reason });
   }
 
-  /** @param upstream name in the network file; the URL is never exported, because it may contain a provider's key */
-  attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
-    const attributes = { 'gatehouse.upstream': upstream, 'gatehouse.hedge': isHedge };
-    const { span } = this.childSpan(SpanKind.CLIENT, attributes);
-    return (outcome) => {
-      end(span, outcome);
-    };
+  /** The name of the upstream is in the network file; its URL is never exported, because it may contain a provider's key. */
+  attempted(attempt: RecordedAttempt): void {
+    const attributes = { 'gatehouse.upstream': attempt.upstream, 'gatehouse.hedge': attempt.isHedge };
+    this.#attempts.set(attempt, this.#childSpan(SpanKind.CLIENT, attributes).span);
+  }
+
+  attemptEnded(attempt: RecordedAttempt): void {
+    const span = this.#attempts.get(attempt);
+    if (span !== undefined) end(span, String(attempt.outcome));
   }
 
   budgetExceeded(what: 'retry' | 'hedge'): void {
-    this.span.addEvent('retry budget exceeded', { 'gatehouse.what': what });
+    this.#span.addEvent('retry budget exceeded', { 'gatehouse.what': what });
   }
 
   cached(outcome: string): void {
-    this.span.setAttribute('gatehouse.cache', outcome);
-  }
-}
-
-class TracedCall extends TracedAttempts implements CallSink {
-  readonly #start: (span: Span, under: Context) => TracedPart;
-
-  constructor(tracer: Tracer, span: Span, method: string, callContext: Context) {
-    super(tracer, span, method, callContext);
-    this.#start = (ofPart, under) => new TracedPart(tracer, ofPart, method, under);
+    this.#span.setAttribute('gatehouse.cache', outcome);
   }
 
   /** The span of a part has those of its attempts as children. */
-  part(from: number, to: number): CallSink {
+  part(from: number, to: number): RecordWatcher {
     const range = { 'gatehouse.range.from': from, 'gatehouse.range.to': to };
-    const { span, under } = this.childSpan(SpanKind.INTERNAL, range);
-    return this.#start(span, under);
+    const { span, under } = this.#childSpan(SpanKind.INTERNAL, range);
+    return new TracedCall(this.#tracer, span, this.#method, under);
   }
 
-  ended({ outcome, code }: CallEnd): void {
-    if (code !== undefined) this.span.setAttribute('rpc.response.status_code', String(code));
-    end(this.span, outcome);
-  }
-}
-
-class TracedPart extends TracedAttempts implements CallSink {
-  ended({ outcome, results }: CallEnd): void {
-    if (results !== undefined) this.span.setAttribute('gatehouse.results', results);
-    end(this.span, outcome);
+  ended({ outcome, code, results }: CallEnd): void {
+    if (code !== undefined) this.#span.setAttribute('rpc.response.status_code', String(code));
+    if (results !== undefined) this.#span.setAttribute('gatehouse.results', results);
+    end(this.#span, outcome);
   }
 }
 

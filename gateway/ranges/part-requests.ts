@@ -1,8 +1,9 @@
 import { clock } from '../clock/clock.ts';
+import type { CallerShare } from '../admission/key-share.ts';
 import type { CompleteResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Shortage } from '../limits/limit-state.ts';
-import type { CallSink } from '../observability/call-sink.ts';
+import type { CallRecord } from '../observability/call-record.ts';
 import { Cancelled, type Cancellation } from '../upstreams/transport/cancellation.ts';
 import { bytesOf, elementsIn } from './list-bytes.ts';
 import { mergeLogs } from '../normalise/results/merge-logs.ts';
@@ -23,11 +24,16 @@ export interface PartCharges {
 export interface PartRequestsOptions {
   readonly filter: RangeFilter;
   readonly received: ReceivedParts;
+  readonly share: CallerShare;
   readonly deadline: number;
   readonly cancellation: Cancellation;
   readonly charges: PartCharges;
   /** Sends the call for a part. @throws RpcError, Cancelled (rejects with it) */
-  readonly send: (params: readonly unknown[], part: SentRange, sinks: readonly CallSink[]) => Promise<CompleteResponse>;
+  readonly send: (
+    params: readonly unknown[],
+    part: SentRange,
+    record: CallRecord | undefined,
+  ) => Promise<CompleteResponse>;
 }
 
 /** The caller may disconnect during the wait. */
@@ -44,27 +50,27 @@ export class PartRequests {
   }
 
   /** The elements of the list of a part. @throws RpcError, FailedPart, Cancelled (rejects with it) */
-  async elementsOf(part: SentRange, addressesPerCall: number, sinks: readonly CallSink[]): Promise<Buffer> {
+  async elementsOf(part: SentRange, addressesPerCall: number, record: CallRecord | undefined): Promise<Buffer> {
     const { addresses } = this.#options.filter;
     const elements =
       addresses.length <= addressesPerCall
-        ? elementsIn(bytesOf(await this.#send(part, undefined, sinks)))
-        : await this.#merged(part, addressesPerCall, sinks);
+        ? elementsIn(bytesOf(await this.#send(part, undefined, record)))
+        : await this.#merged(part, addressesPerCall, record);
     if (elements === undefined) throw new RpcError('no-upstream', 'an upstream returned a result that is not a list');
     return elements;
   }
 
   /** One group at a time: the part has one slot of the key. */
-  async #merged(part: SentRange, perCall: number, sinks: readonly CallSink[]): Promise<Buffer | undefined> {
-    const { received, filter } = this.#options;
+  async #merged(part: SentRange, perCall: number, record: CallRecord | undefined): Promise<Buffer | undefined> {
+    const { received, filter, share } = this.#options;
     const lists: Buffer[] = [];
     try {
       for (let at = 0; at < filter.addresses.length; at += perCall) {
-        const list = bytesOf(await this.#send(part, filter.addresses.slice(at, at + perCall), sinks));
+        const list = bytesOf(await this.#send(part, filter.addresses.slice(at, at + perCall), record));
         received.take(list.length);
         lists.push(list);
       }
-      return mergeLogs(lists);
+      return await mergeLogs(lists, share.name);
     } finally {
       for (const { length } of lists) received.giveBack(length);
     }
@@ -73,13 +79,13 @@ export class PartRequests {
   async #send(
     part: SentRange,
     addresses: readonly string[] | undefined,
-    sinks: readonly CallSink[],
+    record: CallRecord | undefined,
   ): Promise<CompleteResponse> {
     const { filter, received, charges, send } = this.#options;
     if (++this.#sent > MAX_PARTS) throw received.beyond(TOO_MANY_PARTS);
     const params = filter.paramsOf(part.range, addresses);
     await this.#charge(params);
-    const request = send(params, part, sinks);
+    const request = send(params, part, record);
     this.#inProgress.add(request);
     try {
       const response = await request;

@@ -1,11 +1,10 @@
 import { clock } from '../clock/clock.ts';
-import type { CallerShare } from '../admission/key-share.ts';
 import type { FoundPart, PartCache } from './part-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { SplitReason } from '../metrics/range-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
-import { partOf, reportCached, reportEnd, type CallSink } from '../observability/call-sink.ts';
+import type { CallRecord } from '../observability/call-record.ts';
 import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -22,8 +21,7 @@ export interface RangeRunOptions extends PartRequestsOptions {
   readonly limits: RangeLimits<Upstream>;
   /** Undefined: parts are not cached. */
   readonly cache: PartCache | undefined;
-  readonly share: CallerShare;
-  readonly sinks: readonly CallSink[];
+  readonly record: CallRecord | undefined;
   readonly countPart: CountPart;
   /** A range was divided after an upstream refused it. */
   readonly onSplit: (reason: SplitReason) => void;
@@ -127,12 +125,11 @@ export class RangeRun {
   }
 
   #addCached(range: BlockRange, { elements }: FoundPart): void {
-    const { received, sinks } = this.#options;
+    const { received, record } = this.#options;
     received.add({ ...range, elements, isFinal: true });
-    const ofPart = partOf(sinks, range.from, range.to);
-    if (ofPart.length === 0) return;
-    reportCached(ofPart, 'hit');
-    reportEnd(ofPart, { outcome: 'result', results: countElements(elements) });
+    const ofPart = record?.part(range.from, range.to);
+    ofPart?.cached('hit');
+    ofPart?.ended({ outcome: 'result', results: countElements(elements) });
   }
 
   /** Upstreams that do not have the oldest blocks get parts from the newest ones. @throws RpcError */
@@ -172,7 +169,7 @@ export class RangeRun {
   }
 
   async #findOrSend(part: SentRange): Promise<void> {
-    const { cache, filter, received } = this.#options;
+    const { cache, filter, received, record } = this.#options;
     const { range } = part;
     const isFinal = this.#options.isFinal(range.to);
     const found = isFinal ? await cache?.findShared(filter, range) : undefined;
@@ -181,18 +178,18 @@ export class RangeRun {
       return;
     }
     const addressesPerCall = this.#addressesPerCall;
-    const ofPart = partOf(this.#options.sinks, range.from, range.to);
+    const ofPart = record?.part(range.from, range.to);
     const since = cache?.since;
     let elements: Buffer;
     try {
       elements = await this.#requests.elementsOf(part, addressesPerCall, ofPart);
     } catch (error) {
-      reportEnd(ofPart, { outcome: outcomeOf(error) });
+      ofPart?.ended({ outcome: outcomeOf(error) });
       await this.#handleFailure(error, range, addressesPerCall);
       return;
     }
     this.#returned++;
-    if (ofPart.length > 0) reportEnd(ofPart, { outcome: 'result', results: countElements(elements) });
+    ofPart?.ended({ outcome: 'result', results: countElements(elements) });
     received.add({ ...range, elements, isFinal });
     part.recordBytes(elements.length);
     if (isFinal && cache?.since === since) cache?.store(filter, range, elements);

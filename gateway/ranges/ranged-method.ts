@@ -6,7 +6,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { NetworkRangeMetrics } from '../metrics/range-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
-import { reportCached, type CallSink } from '../observability/call-sink.ts';
+import type { CallRecord } from '../observability/call-record.ts';
 import { lower, type Bounds } from '../spec/bounds.ts';
 import { rangeOf } from '../spec/count-params.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -56,7 +56,7 @@ export interface RangedCall {
   /** Of the key. */
   readonly bounds: Bounds | undefined;
   readonly reservation: Reservation | undefined;
-  readonly sinks: readonly CallSink[];
+  readonly record: CallRecord | undefined;
   readonly charges: PartCharges;
   readonly sender: RangeSender;
   /** Its parts are proven, which cached parts are not. */
@@ -75,7 +75,7 @@ export interface RangeSender {
     text: string,
     range: SentRange | undefined,
     caller: Cancellation,
-    sinks: readonly CallSink[],
+    record: CallRecord | undefined,
   ) => Promise<CompleteResponse>;
   /** @param block a number or tag */
   readonly fetchBlock: (
@@ -99,9 +99,9 @@ export class RangedMethod {
   /** @throws RpcError, Cancelled (rejects with it) */
   async request(call: RangedCall): Promise<NetworkResponse> {
     const { spec, head } = this.#options;
-    const { params, sinks, sender } = call;
+    const { params, record, sender } = call;
     // The call as a whole is not: its parts may be.
-    reportCached(sinks, 'not-cacheable');
+    record?.cached('not-cacheable');
     const filter = readRangeFilter(spec, params);
     if (filter === undefined) return sender.sendWhole(undefined);
     const estimate = rangeOf(params[spec.splits ?? 0], head());
@@ -154,7 +154,7 @@ export class RangedMethod {
       });
       if (resolved.to >= resolved.from) return await this.#run(call, filter, resolved, fetch, cancellation, refusal);
       if (refusal !== undefined) throw refusal;
-      return await call.sender.sendPart(call.params, call.text, undefined, cancellation, call.sinks);
+      return await call.sender.sendPart(call.params, call.text, undefined, cancellation, call.record);
     } catch (error) {
       if (error instanceof FailedPart) return error.response;
       throw error;
@@ -172,7 +172,7 @@ export class RangedMethod {
     refusal: RpcError | undefined,
   ): Promise<UpstreamResponse> {
     const { limits, cache, bounds, metrics, candidates } = this.#options;
-    const { share, deadline, reservation, sinks, charges, sender } = call;
+    const { share, deadline, reservation, record, charges, sender } = call;
     const maxResponseBytes = lower(bounds.maxResponseBytes, call.bounds?.maxResponseBytes);
     const received = new ReceivedParts(resolved, { reservation, maxResponseBytes });
     const run = new RangeRun({
@@ -185,7 +185,7 @@ export class RangedMethod {
         share,
         deadline,
         cancellation,
-        sinks,
+        record,
         charges,
       },
       countPart: metrics.partSent,

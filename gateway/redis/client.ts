@@ -1,4 +1,5 @@
 import type * as Ioredis from 'ioredis';
+import { clock } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
 import { loadPackage } from '../config/load-package.ts';
 import type { RedisAddress } from './url.ts';
@@ -38,13 +39,12 @@ export function connectTo(
     enableReadyCheck: false,
     disableClientInfo: true,
     connectTimeout: connectTimeoutMs,
-    commandTimeout: commandTimeoutMs,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     retryStrategy: retryDelay,
     enableAutoPipelining: autoPipelining,
   };
   if (cluster !== undefined) {
-    return new (ioredis().Cluster)([...cluster], {
+    const nodes = new (ioredis().Cluster)([...cluster], {
       redisOptions: options,
       enableAutoPipelining: autoPipelining,
       enableOfflineQueue: false,
@@ -55,16 +55,37 @@ export function connectTo(
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
     });
+    // Heartbeats go to the nodes directly.
+    return nodes.on('+node', (node: Ioredis.Redis) => limitCommands(node, commandTimeoutMs));
   }
   const { Redis } = ioredis();
-  if (sentinels === undefined) return new Redis(options);
-  return new Redis({
+  if (sentinels === undefined) return limitCommands(new Redis(options), commandTimeoutMs);
+  const redis = new Redis({
     ...options,
     sentinels: [...sentinels],
     sentinelCommandTimeout: connectTimeoutMs,
     sentinelRetryStrategy: retryDelay,
     ...(options.tls !== undefined && { sentinelTLS: options.tls, enableTLSForSentinelMode: true }),
   });
+  return limitCommands(redis, commandTimeoutMs);
+}
+
+/**
+ * Limits the time of each command. The timers of ioredis fire before a response is read that arrived while the process had no
+ * CPU; here, one turn of the event loop reads it first.
+ */
+function limitCommands(redis: Ioredis.Redis, timeoutMs: number): Ioredis.Redis {
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    const reject = (): void => {
+      if (!command.isSettled) command.reject(new Error('Command timed out'));
+    };
+    const timer = clock.setTimeout(clock.setImmediate.bind(clock), timeoutMs, reject);
+    const clear = clock.clearTimeout.bind(clock, timer);
+    command.promise.then(clear, clear);
+    return send(command, stream);
+  };
+  return redis;
 }
 
 /** The connections to all primaries, which together have all keys. */

@@ -66,6 +66,8 @@ export interface NetworkState {
   readonly maxLag: number;
   /** At least one upstream is an archive. */
   readonly hasArchives: boolean;
+  /** It has one upstream. */
+  readonly isAlone?: true;
 }
 
 /** Blocks whose state every node has: geth's default without archive mode. */

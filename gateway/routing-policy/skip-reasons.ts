@@ -13,6 +13,8 @@ interface SkipReasonRow {
   readonly applies: (candidate: CandidateState, needs: CallNeeds, network: NetworkState) => boolean;
   /** If every candidate is skipped, the one with the lowest number is used; of equal ones, the first of the ranking. */
   readonly lastResort: number | 'never';
+  /** It compares blocks with those of other upstreams, so that it does not apply to the only one of a network. */
+  readonly comparesBlocks?: true;
 }
 
 /** Why an upstream is skipped for a call. The first row that applies is the reason. */
@@ -53,6 +55,7 @@ export const skipReasons = {
       'Its head is below the newest served block, for a read at `latest`, or below the end of the range, for logs; or it failed since its last poll, and may have lost blocks. Its response would be older than served ones, or a list with gaps. Its head is polled again before such a call fails with 503.',
     applies: (candidate, needs, network) => !candidate.isPreferred && isStale(candidate, needs, network),
     lastResort: 'never',
+    comparesBlocks: true,
   },
   'other-branch': {
     meaning:
@@ -60,6 +63,7 @@ export const skipReasons = {
     applies: ({ leftAt, hasLost, isPreferred }, needs) =>
       !isPreferred && hasLost && leftAt !== undefined && (needs.isPassThrough || readsFrom(leftAt, needs)),
     lastResort: 'never',
+    comparesBlocks: true,
   },
   disputed: {
     meaning:
@@ -68,6 +72,7 @@ export const skipReasons = {
       !isPreferred && !hasLost && leftAt !== undefined && readsFrom(leftAt, needs),
     // Before upstreams that lack the block: if the followed branch does not grow, no upstream of it has the block.
     lastResort: 2,
+    comparesBlocks: true,
   },
   ahead: {
     meaning:
@@ -75,6 +80,7 @@ export const skipReasons = {
     applies: ({ aheadOf, isPreferred }, needs, { newestServed }) =>
       !isPreferred && aheadOf !== undefined && readsFrom(Math.max(aheadOf, newestServed) + 1, needs),
     lastResort: 4,
+    comparesBlocks: true,
   },
   'unsupported-method': {
     meaning:
@@ -88,6 +94,7 @@ export const skipReasons = {
     applies: (candidate, { blocks }, network) =>
       blocks !== undefined && !candidate.isPreferred && isMissing(candidate, blocks, network),
     lastResort: 3,
+    comparesBlocks: true,
   },
   behind: {
     meaning:
@@ -98,6 +105,7 @@ export const skipReasons = {
         (blocks?.tag !== undefined && candidate.isTagOlder) ||
         ((blocks?.tag !== undefined || isPassThrough) && isBelowHead(candidate, network))),
     lastResort: 1,
+    comparesBlocks: true,
   },
 } as const satisfies Readonly<Record<string, SkipReasonRow>>;
 
@@ -105,7 +113,11 @@ export type SkipReason = keyof typeof skipReasons;
 
 export const skipReasonNames = Object.keys(skipReasons) as readonly SkipReason[];
 
-const checks = skipReasonNames.map((reason) => ({ reason, applies: skipReasons[reason].applies }));
+const checks = skipReasonNames.map((reason) => {
+  const { applies, comparesBlocks }: SkipReasonRow = skipReasons[reason];
+  return { reason, applies, comparesBlocks };
+});
+const checksOfOnlyUpstream = checks.filter(({ comparesBlocks }) => comparesBlocks !== true);
 
 /** The first reason to skip a candidate; undefined: the call can be sent to it. */
 export function skipReasonOf(
@@ -113,7 +125,8 @@ export function skipReasonOf(
   needs: CallNeeds,
   network: NetworkState,
 ): SkipReason | undefined {
-  for (const check of checks) if (check.applies(candidate, needs, network)) return check.reason;
+  for (const check of network.isAlone === true ? checksOfOnlyUpstream : checks)
+    if (check.applies(candidate, needs, network)) return check.reason;
   return undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { openImportedStore } from '../backup/former-files.ts';
 import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
@@ -18,14 +19,13 @@ import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
 import { portRouter } from './http/port-router.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { ActiveDrains } from '../drains/active-drains.ts';
-import { openDrainStore } from '../drains/drain-store.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { keyPlacesOf, openTokens } from '../auth/open-tokens.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
-import { openHistoryStore } from '../history/open-history-store.ts';
+import { HistoryStore } from '../history/history-store.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
@@ -50,8 +50,8 @@ import { EventList } from '../observability/event-list.ts';
 import { RecentCalls } from '../observability/recent-calls.ts';
 import { ShownParams } from '../observability/shown-params.ts';
 import { openTracing } from '../observability/tracing.ts';
-import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
+import { UsageStore } from '../usage/usage-store.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
 import { WorkerSlots } from '../workers/worker-slots.ts';
 import { WebSocketUpgrades } from './websocket/upgrade.ts';
@@ -81,7 +81,7 @@ export interface Gateway {
  * that does not respond at most some seconds.
  * @param env values for `${NAME}` in network files
  * @param link undefined: this process is the whole gateway
- * @throws NetworkFilesError, SettingsError, UnsuitableRedis, KeyStoreError, or the system's error about the listening address
+ * @throws NetworkFilesError, SettingsError, UnsuitableRedis, StoreError, or the system's error about the listening address
  */
 export async function openGateway(
   settings: Settings,
@@ -130,11 +130,12 @@ export async function openGateway(
   metrics.watchLimits(() => limiter.counts);
   metrics.watchPublic(() => limiter.public);
   if (settings.METRICS_PER_KEY === 'on') metrics.watchQuotas(() => limiter.quotas());
-  const usageStore = openUsageStore(settings, log);
+  const store = await openImportedStore(settings, log, REDIS_OPEN_TIMEOUT_MS);
+  const usageStore = new UsageStore(store, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const isFirstWorker = (): boolean => link?.isFirst !== false;
   const historyStore =
-    settings.STATUS_PAGE === 'off' ? undefined : openHistoryStore(settings, metrics.longHistory, log, isFirstWorker);
+    settings.STATUS_PAGE === 'off' ? undefined : new HistoryStore(store, metrics.longHistory, log, isFirstWorker);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
   await Promise.all([
@@ -168,12 +169,13 @@ export async function openGateway(
     files,
   );
   const tellDrained = async (): Promise<unknown> => link?.requestOthers('drains', undefined);
-  const drains = new ActiveDrains(openDrainStore(settings, log), () => networks.finder.all, log, tellDrained);
+  const drains = new ActiveDrains(store, () => networks.finder.all, log, tellDrained);
   link?.on('drains', () => drains.follow());
   const closeParts = async (): Promise<void> => {
     tokens?.keys.close();
     const stores = [keys.close(), limiter.close(), usage.close(), historyStore?.close(), redisCache?.close()];
     await Promise.all([networks.close(), drains.close(), ...stores]);
+    await store.close();
   };
   try {
     await networks.open(configs, content);
@@ -184,7 +186,7 @@ export async function openGateway(
     // A worker that replaces another one takes the level of the others, which an operator may have set.
     const [level] = (await link?.requestOthers('current-log-level', undefined)) ?? [];
     if (typeof level === 'string' && level !== logLevel.current) logLevel.apply(level);
-    await drains.open(REDIS_OPEN_TIMEOUT_MS);
+    await drains.open();
   } catch (error) {
     await closeParts();
     throw error;

@@ -16,7 +16,7 @@ import {
 import { passThrough, type MethodSpec } from './method-spec.ts';
 import { countsOf } from './request-units.ts';
 
-type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
+export type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
 
 /** The names of all methods of the spec. */
 export const methodNames: readonly string[] = methods.map(({ name }) => name);

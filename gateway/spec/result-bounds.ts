@@ -32,10 +32,13 @@ const FEW_VALUES = 1_000;
  */
 const FURTHER_BYTES_PER_VALUE = 32;
 
+/** Recorded names have up to 66 characters. JSON.parse of one with 30 MB takes 130 ms, and each look at it more. */
+const MAX_NAME_BYTES = 1_024;
+
 /** Of objects with a schema. */
 export function objectLimits(bytes: number): NestingLimits {
   const values = Math.min(FEW_VALUES + bytes / MIN_BYTES_PER_VALUE, MAX_VALUES + bytes / FURTHER_BYTES_PER_VALUE);
-  return { depth: MAX_DEPTH, values };
+  return { depth: MAX_DEPTH, values, nameBytes: MAX_NAME_BYTES };
 }
 
 /**
@@ -44,7 +47,7 @@ export function objectLimits(bytes: number): NestingLimits {
  * Traces with more smaller values are passed on, but cannot be compared.
  */
 export function resultLimits(bytes: number): NestingLimits {
-  return { depth: MAX_DEPTH, values: MAX_VALUES / 5 + bytes / FURTHER_BYTES_PER_VALUE };
+  return { depth: MAX_DEPTH, values: MAX_VALUES / 5 + bytes / FURTHER_BYTES_PER_VALUE, nameBytes: MAX_NAME_BYTES };
 }
 
 /** Of an object with a schema. Four times the largest recorded number, that of a block: 31. */
@@ -54,7 +57,13 @@ export const MAX_MEMBERS = 128;
  * Of a response without its result, and of a small response. Recorded errors have up to 11. Responses below 8 kB, which are
  * parsed at once, cannot have more: half as many as bytes.
  */
-export const errorLimits: NestingLimits = { depth: MAX_DEPTH, values: 4_096 };
+export const errorLimits: NestingLimits = { depth: MAX_DEPTH, values: 4_096, nameBytes: MAX_NAME_BYTES };
+
+/**
+ * Of an error. Recorded ones have up to 6,223 bytes. Estimate: contracts that return a simulation as a revert have four times less.
+ * 30 MB that are not ASCII take 270 ms.
+ */
+export const MAX_ERROR_BYTES = 4_000_000;
 
 /**
  * Of an envelope whose members are found without parsing them. Traces have 6 to 12 bytes for each value. An envelope as nodes

@@ -1,4 +1,4 @@
-import type { Drain } from '../drains/drain-store.ts';
+import type { Drain } from '../drains/drains.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import type { Availability, HistoryBucket } from '../metrics/upstream-history.ts';
 import type { UpstreamHealth, UpstreamTrouble } from './health/upstream-health.ts';

@@ -5,7 +5,7 @@ import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import { AvailableBlocks } from './available-blocks.ts';
-import type { Drain } from '../drains/drain-store.ts';
+import type { Drain } from '../drains/drains.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';

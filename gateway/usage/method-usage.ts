@@ -31,7 +31,7 @@ export class MethodUsage {
   /** `<network> <method>` */
   readonly place: string;
   readonly #counts = new Map<string, Count>();
-  /** Of calls with an error, by its reason. */
+  /** Counts of calls with an error, by its reason. */
   readonly #failures = new Map<string, Map<string, Count>>();
   readonly #onFirstUse: (key: string, count: Count) => void;
 

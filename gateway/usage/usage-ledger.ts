@@ -17,7 +17,7 @@ const KEYS_PER_WRITE_RATIO = 0.1;
  * per key, day and method.
  */
 export class UsageLedger {
-  readonly #store: UsageStore;
+  readonly #store: Pick<UsageStore, 'isUp' | 'add'>;
   readonly #onWritten: ((key: string, amounts: Readonly<Amounts>) => void) | undefined;
   readonly #methods = new Map<string, MethodUsage>();
   readonly #timers: readonly Timer[];
@@ -30,7 +30,7 @@ export class UsageLedger {
   #writing: Promise<void> | undefined;
 
   /** @param onWritten called with the amounts of each key, but of no subject of tokens, and method when they are taken for a write */
-  constructor(store: UsageStore, onWritten?: (key: string, amounts: Readonly<Amounts>) => void) {
+  constructor(store: Pick<UsageStore, 'isUp' | 'add'>, onWritten?: (key: string, amounts: Readonly<Amounts>) => void) {
     this.#store = store;
     this.#onWritten = onWritten;
     this.#timers = [
@@ -71,7 +71,6 @@ export class UsageLedger {
     for (const timer of this.#timers) clock.clearInterval(timer);
     await this.#writing;
     await this.write(Infinity);
-    await this.#store.close();
   }
 
   readonly #addActive = (key: string, count: Count): void => {
@@ -103,7 +102,7 @@ export class UsageLedger {
     return true;
   }
 
-  /** In time slices. */
+  /** Takes the amounts of some keys, in time slices. */
   async #takeSome(maxKeys: number): Promise<UsageBatch[]> {
     const batches: UsageBatch[] = [];
     // A key that is used meanwhile is added again, at the end, and waits for the next time.

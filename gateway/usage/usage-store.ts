@@ -1,4 +1,8 @@
 import { clock } from '../clock/clock.ts';
+import { errorCode, type Log } from '../config/log.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import { StoreError, StoreUnreachable } from '../store/store-error.ts';
+import type { Store, Sums } from '../store/store.ts';
 
 /** The usage of a day is removed after this number of days. */
 export const USAGE_RETENTION_DAYS = 90;
@@ -51,28 +55,157 @@ export interface UsageDay {
   readonly amounts: readonly PlacedAmounts[];
 }
 
-/** Stores usage by key and day. */
-export interface UsageStore {
+/** Folder of the usage: sums of a key on a day, `<key id>:<YYYY-MM-DD>`, by `<place> calls`, and the same with the other amounts. */
+const FOLDER = 'gatehouse:usage';
+const usageName = /^(\S+):(\d{4}-\d\d-\d\d)$/;
+const usageField = new RegExp(`^(\\S+ \\S+) (${amountNames.join('|')})$`);
+const RETENTION_MS = USAGE_RETENTION_DAYS * 86_400_000;
+/** Concurrent batches and reads: each must finish within the command timeout of Redis. */
+const MAX_CONCURRENT = 500;
+
+/** Stores usage by key and day, summed over all gateways. */
+export class UsageStore {
+  readonly #store: Store;
+  readonly #log: Log;
+  #hasFailed = false;
+
+  constructor(store: Store, log: Log) {
+    this.#store = store;
+    this.#log = log;
+  }
+
   /** Whether `add` can succeed now. */
-  readonly isUp: boolean;
+  get isUp(): boolean {
+    return this.#store.isUp;
+  }
+
   /**
    * Adds each batch once, even if it is passed several times. Never rejects.
    * @returns unconfirmed batches, which must be passed again
    */
-  add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]>;
-  /** Rows by day, network, method and reason; `readUsage` adds up those of a method. @throws KeyStoreUnreachable, or an error of the file system */
-  read(key: string, days: readonly string[]): Promise<UsageRow[]>;
-  /** The usage of each key, summed over the days. Long work is in time slices. @throws as `read` does */
-  sum(keys: readonly string[], days: readonly string[]): Promise<UsageSum[]>;
-  /** Waits until the store is available, at most `timeoutMs`. */
-  waitUntilReady(timeoutMs: number): Promise<void>;
-  close(): Promise<void>;
+  async add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]> {
+    const failed: UsageBatch[] = [];
+    for (let from = 0; from < batches.length; from += MAX_CONCURRENT) {
+      const some = batches.slice(from, from + MAX_CONCURRENT);
+      const writes: Promise<boolean>[] = [];
+      for (const batch of some) {
+        const pause = timeSlicer.next();
+        if (pause !== undefined) await pause;
+        writes.push(this.#add(batch));
+      }
+      const written = await Promise.all(writes);
+      failed.push(...some.filter((_, index) => written[index] !== true));
+    }
+    this.#hasFailed = failed.length > 0;
+    return failed;
+  }
+
+  /** Rows by day, network, method and reason; `readUsage` adds up those of a method. @throws StoreError */
+  async read(key: string, days: readonly string[]): Promise<UsageRow[]> {
+    const sums = await this.#store.sums(
+      FOLDER,
+      days.map((day) => nameOf(key, day)),
+    );
+    const rows = days.flatMap((day, index) =>
+      amountsOf(sums[index]).map(({ place, ...amounts }) => rowOf(day, place, amounts)),
+    );
+    return rows.sort(byDayAndMethod);
+  }
+
+  /** The usage of each key, summed over the days. Long work is in time slices. @throws StoreError */
+  async sum(keys: readonly string[], days: readonly string[]): Promise<UsageSum[]> {
+    const found: UsageSum[] = [];
+    for (const key of keys) {
+      await timeSlicer.next();
+      const sum: UsageSum = newAmounts();
+      for (const row of await this.read(key, days)) addOnDay(sum, row.day, row);
+      found.push(sum);
+    }
+    return found;
+  }
+
+  /** The usage of all keys, for a backup. @throws StoreError */
+  async *entries(): AsyncIterable<UsageDay> {
+    let names: string[] = [];
+    for await (const name of this.#store.names(FOLDER)) {
+      if (names.push(name) < MAX_CONCURRENT) continue;
+      yield* this.#daysOf(names);
+      names = [];
+    }
+    yield* this.#daysOf(names);
+  }
+
+  async *#daysOf(names: readonly string[]): AsyncIterable<UsageDay> {
+    const sums = await this.#store.sums(FOLDER, names);
+    for (const [index, name] of names.entries()) {
+      const [, key, day] = usageName.exec(name) ?? [];
+      if (key !== undefined && day !== undefined) yield { key, day, amounts: amountsOf(sums[index]) };
+    }
+  }
+
+  async #add({ key, day, number, amounts }: UsageBatch): Promise<boolean> {
+    try {
+      await this.#store.add(FOLDER, nameOf(key, day), sumsOf(amounts), { ttlMs: RETENTION_MS, number });
+      return true;
+    } catch (error) {
+      // An unreachable Redis is logged by its connection.
+      if (!this.#hasFailed && !(error instanceof StoreUnreachable)) {
+        const reason = error instanceof StoreError ? error.message : errorCode(error);
+        this.#log.warn({ error: reason }, 'usage cannot be written: it stays in memory');
+      }
+      this.#hasFailed = true;
+      return false;
+    }
+  }
 }
 
-/** A store whose usage can be backed up. */
-export interface ListedUsageStore extends UsageStore {
-  /** The usage of all keys. @throws as `read` does */
-  entries(): AsyncIterable<UsageDay>;
+function nameOf(key: string, day: string): string {
+  return `${key}:${day}`;
+}
+
+function sumsOf(amounts: readonly PlacedAmounts[]): Sums {
+  const sums: Record<string, number> = {};
+  for (const each of amounts)
+    for (const name of amountNames) {
+      const field = `${each.place} ${name}`;
+      if (each[name] !== 0) sums[field] = (sums[field] ?? 0) + each[name];
+    }
+  return sums;
+}
+
+/** Leaves out what an operator may have written by hand and is no usage. */
+function amountsOf(sums: Sums = {}): PlacedAmounts[] {
+  const places = new Map<string, Amounts>();
+  for (const [field, amount] of Object.entries(sums)) {
+    const [, place, name] = usageField.exec(field) ?? [];
+    if (place === undefined || amount < 0) continue;
+    const amounts = places.get(place) ?? newAmounts();
+    amounts[name as keyof Amounts] = amount;
+    places.set(place, amounts);
+  }
+  return [...places].map(([place, amounts]) => ({ place, ...amounts }));
+}
+
+/**
+ * Puts the usage of version 0.1, the text of a file `usage/<day>/<digit>.txt`, into a store in a file, where sums are records of
+ * JSON. What is there stays as it is. Lines that a power cut left incomplete are left out.
+ */
+export async function importUsage(store: Store, day: string, text: string): Promise<void> {
+  const amounts = new Map<string, PlacedAmounts[]>();
+  for (const [, key = '', place = '', ...numbers] of text.matchAll(/^(\S+) (\S+ \S+) (\d+) (\d+) (\d+) (\d+)\n/gm)) {
+    const pause = timeSlicer.next();
+    if (pause !== undefined) await pause;
+    const [calls = 0, units = 0, errors = 0, bytes = 0] = numbers.map(Number);
+    const own = amounts.get(key) ?? [];
+    own.push({ place, calls, units, errors, bytes });
+    amounts.set(key, own);
+  }
+  const ttlMs = Date.parse(day) + RETENTION_MS - clock.unixMs();
+  if (ttlMs <= 0) return;
+  const puts = [...amounts].map(([key, own]) =>
+    store.put(FOLDER, nameOf(key, day), JSON.stringify(sumsOf(own)), { expected: null, ttlMs }),
+  );
+  await Promise.all(puts);
 }
 
 export function newAmounts(): Amounts {
@@ -89,11 +222,6 @@ export function addAmounts(sum: Amounts, { calls, units, errors, bytes }: Readon
   sum.units += units;
   sum.errors += errors;
   sum.bytes += bytes;
-}
-
-/** `<place> <calls> <units> <errors> <bytes>`, the form that stores write. */
-export function textOf({ place, calls, units, errors, bytes }: PlacedAmounts): string {
-  return `${place} ${calls} ${units} ${errors} ${bytes}`;
 }
 
 /** The place of calls with an error of this reason, which stores add up apart. Names of methods have no colon. */

@@ -8,8 +8,8 @@ import { listKeys, type KeyRecord, type KeyStore, type StoredKey } from '../../g
 import { openKeyStore } from '../../gateway/auth/stores/open-key-store.ts';
 import { backupCommands } from '../../gateway/cli/backup.ts';
 import { openLog } from '../../gateway/config/log.ts';
-import { openUsageStore } from '../../gateway/usage/open-usage-store.ts';
-import { dayOf, lastDays, type ListedUsageStore, type UsageRow } from '../../gateway/usage/usage-store.ts';
+import { openUsage } from '../usage/open-usage.ts';
+import { dayOf, lastDays, type UsageRow, type UsageStore } from '../../gateway/usage/usage-store.ts';
 import { storageParams, withNodes } from '../routing/with-nodes.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
@@ -21,7 +21,7 @@ interface StoreSettings {
 
 interface Stores {
   readonly keys: KeyStore;
-  readonly usage: ListedUsageStore;
+  readonly usage: UsageStore;
   /** Runs `gatehouse <args>` on these stores. @returns what it printed */
   readonly run: (...args: string[]) => Promise<string>;
 }
@@ -47,12 +47,10 @@ async function ownRedis(): Promise<RedisServer> {
 
 async function storesOf(settings: StoreSettings): Promise<Stores> {
   const log = openLog('silent');
-  const [keys, usage] = [openKeyStore(settings, log), openUsageStore(settings, log)];
-  onTestFinished(async () => {
-    await Promise.all([keys.close(), usage.close()]);
-  });
+  const keys = openKeyStore(settings, log);
+  onTestFinished(() => keys.close());
   await keys.waitUntilReady(5_000);
-  await usage.waitUntilReady(5_000);
+  const usage = await openUsage(settings);
   return { keys, usage, run: commandsOf(settings) };
 }
 

@@ -7,7 +7,7 @@ const frames: readonly [url: string, functionName: string, children: number[]][]
   ['', '(root)', [1, 4]],
   ['node:internal/timers', 'listOnTimeout', [2]],
   ['file:///app/dist/gateway/usage/usage-ledger.js', '#write', [3]],
-  ['file:///app/dist/gateway/usage/file-usage-store.js', 'add', []],
+  ['file:///app/dist/gateway/usage/usage-store.js', 'add', []],
   ['node:_http_server', 'onParserExecute', [5]],
   ['file:///app/dist/gateway/server/http/http-server.js', 'onRequest', []],
 ];

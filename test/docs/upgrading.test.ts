@@ -31,11 +31,10 @@ describe('docs/upgrading.md', () => {
   });
 
   it('names all files of DATA_DIR that have keys and usage', () => {
-    for (const name of ['keys.json', 'audit.jsonl']) {
+    for (const name of ['keys.json', 'audit.jsonl', 'gatehouse.db']) {
       expect(stored).toContain(`\`${name}\``);
       expect(sources).toContain(`'${name}'`);
     }
-    expect(stored).toContain('`usage/`');
   });
 
   it('names the format of a backup, of which another version is rejected', () => {

@@ -1,9 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
-import { newDrain, openDrainStore, type DrainStore } from '../../gateway/drains/drain-store.ts';
+import { newDrain, readDrains, removeDrain, storeDrain } from '../../gateway/drains/drains.ts';
+import { openStore } from '../../gateway/store/open-store.ts';
+import type { Store } from '../../gateway/store/store.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { openSubscriber } from '../subscriptions/subscriber.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
@@ -64,8 +67,8 @@ async function counts(gateway: TestGateway): Promise<number[]> {
   return nodes.map((node, index) => node.callsOf('eth_gasPrice').length - (before[index] ?? 0));
 }
 
-function openStore(): DrainStore {
-  const store = openDrainStore({ REDIS_URL: env['REDIS_URL'], DATA_DIR: env['DATA_DIR'] ?? '' }, openLog('silent'));
+function openDrains(): Store {
+  const store = openStore({ REDIS_URL: env['REDIS_URL'], DATA_DIR: env['DATA_DIR'] ?? '' }, openLog('silent'));
   onTestFinished(() => store.close());
   return store;
 }
@@ -111,14 +114,14 @@ describe.each(['a file', 'Redis'])('drained upstreams in %s', (kind) => {
   });
 
   it('return to service by themselves at their end', async () => {
-    const store = openStore();
+    const store = openDrains();
     await store.waitUntilReady(5_000);
     const gateway = await open();
-    await store.set(newDrain('main', 'node-0', 'test', 6_000));
+    await storeDrain(store, newDrain('main', 'node-0', 'test', 6_000));
     await eventually(async () => (await counts(gateway))[0] === 0);
     await eventually(async () => (await counts(gateway))[0] === 3);
-    expect(await store.read()).toEqual([]);
-    expect(await store.remove('main', 'no-such')).toBe(false);
+    expect(await readDrains(store)).toEqual([]);
+    expect(await removeDrain(store, 'main', 'no-such')).toBe(false);
   });
 
   it('are shown in the status, /readyz, metrics and the list of the admin API, and are in the audit log', async () => {
@@ -210,13 +213,32 @@ describe('the drain of an upstream', () => {
     expect(await drain(gateway, name, body)).toEqual({ status, body: { error } });
   });
 
-  it('stays as it is while the file is invalid', async () => {
+  it('stays as it is while the file cannot be read', async () => {
     const gateway = await open();
     await drain(gateway, 'node-0');
-    writeFileSync(join(env['DATA_DIR'] ?? '', 'drains.json'), '{"drains": 5}');
-    const store = openStore();
-    await expect(store.read()).rejects.toThrow('drains.json is invalid: expected a JSON array of drains');
+    const store = openDrains();
+    const file = new DatabaseSync(join(env['DATA_DIR'] ?? '', 'gatehouse.db'));
+    file.exec('DROP TABLE records');
+    file.close();
+    await expect(readDrains(store)).rejects.toThrow('gatehouse.db cannot be used (no such table: records)');
     expect(await counts(gateway)).toEqual([0, 3]);
     expect((await drain(gateway, 'node-1')).status).toBe(409);
   });
+});
+
+it('drains of a file of version 0.1 are imported once, and the file is kept under another name', async () => {
+  nodes = [];
+  env = { DATA_DIR: folder() };
+  const path = join(env['DATA_DIR'] ?? '', 'drains.json');
+  const former = { network: 'main', upstream: 'node-0', at: '2026-11-29T10:00:00.000Z', by: 'root@host' };
+  const ended = { ...former, upstream: 'node-1', until: '2026-11-29T11:00:00.000Z' };
+  writeFileSync(path, JSON.stringify([former, ended], undefined, 2));
+  const first = await open();
+  expect(await counts(first)).toEqual([0, 3]);
+  expect(JSON.parse(readFileSync(`${path}.imported`, 'utf8'))).toEqual([former, ended]);
+  await send(first, 'POST', '/admin/networks/main/upstreams/node-0/undrain');
+  await first.stop();
+  const second = await open();
+  expect(existsSync(path)).toBe(false);
+  expect(await counts(second)).toEqual([3, 0]);
 });

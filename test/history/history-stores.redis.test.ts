@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import type { Log } from '../../gateway/config/log.ts';
-import type { HistoryStore } from '../../gateway/history/history-store.ts';
-import { openHistoryStore } from '../../gateway/history/open-history-store.ts';
+import { openImportedStore } from '../../gateway/backup/former-files.ts';
+import { HistoryStore } from '../../gateway/history/history-store.ts';
 import type { HistoryRange } from '../../gateway/metrics/long-history.ts';
 import { DURATION_BUCKETS_S } from '../../gateway/metrics/instruments.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
@@ -52,11 +52,13 @@ async function useRedis(): Promise<RedisServer> {
 
 async function open(log: Log = silent): Promise<Counting> {
   const metrics = new Metrics();
-  const store = openHistoryStore(env, metrics.longHistory, log, () => true);
+  const kept = await openImportedStore(env, log, 5_000);
+  const store = new HistoryStore(kept, metrics.longHistory, log, () => true);
   let isOpen = true;
   const stop = async (): Promise<void> => {
     if (isOpen) metrics.stopHistory();
     if (isOpen) await store.close();
+    if (isOpen) await kept.close();
     isOpen = false;
   };
   onTestFinished(stop);
@@ -97,40 +99,8 @@ async function eventuallyCalls(gateway: Counting, expected: readonly (number | n
 }
 
 describe.each(['files', 'Redis'])('the history in %s', (kind) => {
-  let redis: RedisServer | undefined;
   beforeEach(async () => {
-    redis = kind === 'Redis' ? await useRedis() : undefined;
-  });
-
-  it('has the steps that an older version stored, which counted fewer kinds of failures', async () => {
-    const durations = Array.from({ length: DURATION_BUCKETS_S.length + 1 }, (_, index) => (index === 3 ? 7 : 0));
-    const ofNetwork = [7, 1, 0, 2, 0, ...durations, null];
-    const ofUpstream = [9, 1, 2, 0, 3, ...durations, 12];
-    const values = [...ofNetwork, ...ofUpstream];
-    const line = JSON.stringify([BEGIN_S, ['five', 'five one'], values]);
-    if (redis === undefined) {
-      mkdirSync(join(env.DATA_DIR, 'history'));
-      writeFileSync(join(env.DATA_DIR, 'history/1h.jsonl'), `${line}\n`);
-    } else {
-      await redis.cli('ZADD', 'gatehouse:history:1h', String(BEGIN_S), String(BEGIN_S));
-      await redis.cli('ZADD', 'gatehouse:history:1h:five', String(BEGIN_S), line);
-    }
-    nowS = BEGIN_S + 30;
-    const gateway = await open();
-    await eventuallyCalls(gateway, [null, 7]);
-    const { network, upstreams } = await gateway.overTime();
-    expect([network['failed']?.at(-1), network['p50Ms']?.at(-1)]).toEqual([2, upstreams['one']?.['p50Ms']?.at(-1)]);
-    const one = {
-      sent: 9,
-      unreachable: 1,
-      limited: 2,
-      unsupported: 0,
-      invalid: 3,
-      credentials: 0,
-      otherChain: 0,
-      lag: 12,
-    };
-    expect(Object.keys(one).map((name) => upstreams['one']?.[name]?.at(-1))).toEqual(Object.values(one));
+    if (kind === 'Redis') await useRedis();
   });
 
   it('survives a restart in the middle of a step', async () => {
@@ -170,6 +140,38 @@ describe.each(['files', 'Redis'])('the history in %s', (kind) => {
   });
 });
 
+it('the history in files of version 0.1 is imported once, also of one that counted fewer kinds of failures', async () => {
+  const durations = Array.from({ length: DURATION_BUCKETS_S.length + 1 }, (_, index) => (index === 3 ? 7 : 0));
+  const ofNetwork = [7, 1, 0, 2, 0, ...durations, null];
+  const ofUpstream = [9, 1, 2, 0, 3, ...durations, 12];
+  const values = [...ofNetwork, ...ofUpstream];
+  const line = JSON.stringify([BEGIN_S, ['five', 'five one'], values]);
+  const path = join(env.DATA_DIR, 'history/1h.jsonl');
+  mkdirSync(join(env.DATA_DIR, 'history'));
+  // A restart in the middle of a step left two lines.
+  writeFileSync(path, `${line}\n${line}\nincomplete [`);
+  nowS = BEGIN_S + 30;
+  const gateway = await open();
+  await eventuallyCalls(gateway, [null, 14]);
+  expect(existsSync(path)).toBe(false);
+  expect(readFileSync(`${path}.imported`, 'utf8')).toContain(line);
+  const { network, upstreams } = await gateway.overTime();
+  expect([network['failed']?.at(-1), network['p50Ms']?.at(-1)]).toEqual([4, upstreams['one']?.['p50Ms']?.at(-1)]);
+  const one = {
+    sent: 18,
+    unreachable: 2,
+    limited: 4,
+    unsupported: 0,
+    invalid: 6,
+    credentials: 0,
+    otherChain: 0,
+    lag: 12,
+  };
+  expect(Object.keys(one).map((name) => upstreams['one']?.[name]?.at(-1))).toEqual(Object.values(one));
+  await gateway.stop();
+  await eventuallyCalls(await open(), [null, 14]);
+});
+
 describe('the history in Redis', () => {
   it('is the sum of all gateways on each of them: counts, percentiles of all durations, and the longest lag', async () => {
     await useRedis();
@@ -189,18 +191,18 @@ describe('the history in Redis', () => {
     }
   });
 
-  it('is bounded: a set has the steps that its range shows, and expires', async () => {
+  it('is bounded: a hash has the steps that its range shows, and expires', async () => {
     const redis = await useRedis();
     const gateway = await open();
     for (let step = 1; step <= 300; step++) {
       gateway.call(1);
       sample(step * 30, [gateway]);
     }
-    const sizeOf = async (key: string): Promise<number> => Number(await redis.cli('ZCARD', `gatehouse:history:${key}`));
-    await eventually(async () => (await sizeOf('1h:five')) > 100 && (await sizeOf('24h:five')) === 15);
-    await eventually(async () => (await sizeOf('1h:five')) <= 121 && (await sizeOf('1h')) <= 121);
+    const sizeOf = async (key: string): Promise<number> => Number(await redis.cli('HLEN', `gatehouse:steps:${key}`));
+    await eventually(async () => (await sizeOf('1h:five')) === 122 && (await sizeOf('24h:five')) === 15);
+    expect(await sizeOf('1h')).toBe(122);
     for (const key of ['1h', '1h:five', '24h:five', '7d:five']) {
-      const expiresInS = Number(await redis.cli('TTL', `gatehouse:history:${key}`));
+      const expiresInS = Number(await redis.cli('TTL', `gatehouse:steps:${key}`));
       expect(expiresInS).toBeGreaterThan(3_500);
       expect(expiresInS).toBeLessThanOrEqual(169 * 3_600);
     }
@@ -208,8 +210,8 @@ describe('the history in Redis', () => {
 
   it('ignores what it cannot read', async () => {
     const redis = await useRedis();
-    for (const text of ['nonsense', '[1,["five"],[1,2]]', '{}', `[${BEGIN_S},["five"],"x"]`])
-      await redis.cli('ZADD', 'gatehouse:history:1h:five', String(BEGIN_S), text);
+    for (const [index, text] of ['nonsense', '[1,["five"],[1,2]]', '{}', `[${BEGIN_S},["five"],"x"]`].entries())
+      await redis.cli('HSET', 'gatehouse:steps:1h:five', String(index), text);
     const gateway = await open();
     gateway.call(2);
     sample(30, [gateway]);

@@ -9,6 +9,9 @@ it.each([
   ['"unterminated [[[', { depth: 1, values: 100 }, false],
   [']]]][1,2,3', { depth: 2, values: 3 }, false],
   [']]]][1,2,3', { depth: 2, values: 2 }, true],
+  [`{"${'k'.repeat(1_100)}" :1}`, { depth: 1, values: 100, nameBytes: 1_024 }, true],
+  [`["${'k'.repeat(1_100)}"]`, { depth: 1, values: 100, nameBytes: 1_024 }, false],
+  [`{"${'k'.repeat(1_000)}":"${'v'.repeat(1_100)}"}`, { depth: 1, values: 100, nameBytes: 1_024 }, false],
   ['"a long text, with a comma after more than twenty characters"', { depth: 1, values: 0 }, false],
 ])('%s with the limits %j: %s', (text, limits, expected) => {
   expect(exceeds(Buffer.from(text), limits)).toBe(expected);

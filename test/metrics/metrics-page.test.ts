@@ -50,6 +50,13 @@ describe('the page of metrics', () => {
     }
   });
 
+  it('has no series of a method that was not called', () => {
+    const called = page.samples.filter(({ name }) => name === 'gatehouse_call_duration_seconds_count');
+    expect(called.map(({ labels }) => labels['method']).toSorted()).toEqual([
+      ...['eth_chainId', 'eth_getStorageAt', 'eth_getTransactionReceipt', 'other'],
+    ]);
+  });
+
   it('has only names from closed lists as labels', () => {
     const own = page.samples.filter(({ name }) => name.startsWith('gatehouse_'));
     const labels = new Set(own.flatMap((sample) => Object.keys(sample.labels)));

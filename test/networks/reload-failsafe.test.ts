@@ -13,7 +13,7 @@ import { startTlsFront } from '../support/tls-front.ts';
 
 async function startNodes(count: number): Promise<FakeNode[]> {
   const nodes = await Promise.all(Array.from({ length: count }, () => startFakeNode({ chainId: 5 })));
-  for (const node of nodes) node.always(slow(5));
+  for (const node of nodes) node.always(slow(20));
   return nodes;
 }
 

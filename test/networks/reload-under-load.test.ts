@@ -16,7 +16,7 @@ let gateway: TestGateway;
 
 beforeEach(async () => {
   nodes = await Promise.all([1, 2, 3].map(() => startFakeNode({ chainId: 5 })));
-  for (const node of nodes) node.always(slow(5));
+  for (const node of nodes) node.always(slow(20));
 });
 afterEach(async () => {
   await gateway.stop();

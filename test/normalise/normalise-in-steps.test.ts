@@ -273,6 +273,11 @@ describe('a large result that is checked in steps', () => {
     expect(Math.max(0, ...parse.mock.calls.map(([text]) => text.length))).toBeLessThan(100_000);
   });
 
+  it('is not parsed if a member has a very long name', async () => {
+    const body = bodyOf({ ...receipt, gasUsed: 5, x: [{ ['k'.repeat(100_000)]: 1 }] });
+    await expect(inSteps(specOf('eth_getTransactionReceipt'), [hash], body)).rejects.toBeInstanceOf(TooManyValues);
+  });
+
   it.each([
     ['objects that lack all fields', `[${'{"a":"0123456789"},'.repeat(20_000)}{}]`],
     ['objects in an unknown field', `[${JSON.stringify(log).slice(0, -1)},"x":[${'{},'.repeat(200_000)}1]}]`],

@@ -45,16 +45,27 @@ it('reads the bytes of each kind of response', () => {
 const log = (block: number, index: number): string =>
   `{"blockNumber":"0x${block.toString(16)}","data":"0x","logIndex":"0x${index.toString(16)}"}`;
 
-it('merges logs in the order of the chain', () => {
+it('merges logs in the order of the chain', async () => {
   const one = Buffer.from(`[${log(9, 0)},${log(9, 17)},${log(16, 1)}]`);
   const other = Buffer.from(` [${log(9, 2)} , ${log(16, 0)},${log(256, 0)}]`);
   const merged = [log(9, 0), log(9, 2), log(9, 17), log(16, 0), log(16, 1), log(256, 0)];
-  expect(mergeLogs([one, Buffer.from('[]'), other])?.toString()).toBe(merged.join());
+  expect((await mergeLogs([one, Buffer.from('[]'), other], 'key'))?.toString()).toBe(merged.join());
+});
+
+it('gives way to other work while it merges many logs', async () => {
+  const list = Buffer.from(`[${Array.from({ length: 100_000 }, (_, at) => log(100_000 - at, 0)).join()}]`);
+  let turns = 0;
+  const count = (): unknown => (turns++, (timer = setImmediate(count)));
+  let timer = setImmediate(count);
+  const merged = await mergeLogs([list], 'key');
+  clearImmediate(timer);
+  expect(merged?.toString().startsWith(log(1, 0))).toBe(true);
+  expect(turns).toBeGreaterThan(0);
 });
 
 it.each(['{}', '[1]', '[{"blockNumber":"0x1"}]', '[{"blockNumber":"0x1","logIndex":""}]', '[{"blockNumber":'])(
   'does not merge %s',
-  (text) => {
-    expect(mergeLogs([Buffer.from(`[${log(1, 1)}]`), Buffer.from(text)])).toBeUndefined();
+  async (text) => {
+    expect(await mergeLogs([Buffer.from(`[${log(1, 1)}]`), Buffer.from(text)], 'key')).toBeUndefined();
   },
 );

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
 import { openLog } from '../../gateway/config/log.ts';
-import { openUsageStore } from '../../gateway/usage/open-usage-store.ts';
+import { openUsage } from '../usage/open-usage.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually, SOON_MS } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
@@ -106,9 +106,7 @@ it('a gateway follows its address from a demoted primary to the new one', async 
   await eventually(async () => (await connectionsTo(primary)) === 0);
   const counted = await used(replica);
   await eventually(async () => (await status()) === 200 && (await used(replica)) > counted);
-  const usage = openUsageStore({ REDIS_URL: replica.url, DATA_DIR: '' }, openLog('silent'));
-  onTestFinished(() => usage.close());
-  await usage.waitUntilReady(SOON_MS);
+  const usage = await openUsage({ REDIS_URL: replica.url, DATA_DIR: '' });
   // With the calls that were served while no primary could be reached.
   const calls = async (): Promise<number> => {
     const rows = await usage.read(id, [new Date().toISOString().slice(0, 10)]);

@@ -4,6 +4,7 @@ import type { Router } from '../../gateway/call/router.ts';
 import { select, skipReasons } from '../../gateway/call/select.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
+import { CallRecord } from '../../gateway/observability/call-record.ts';
 import { Ranking } from '../../gateway/routing/ranking.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { blocksNamedBy } from '../../gateway/upstreams/available-blocks.ts';
@@ -108,16 +109,15 @@ describe('the selection', () => {
     expect(trials).toBeGreaterThan(10);
   });
 
-  it.each([true, false])('reports skip reasons to the sinks of a call, of all upstreams: %s', (needsAllSkipReasons) => {
+  it.each([true, false])('records the skip reasons of a call, of all upstreams: %s', (needsAllSkipReasons) => {
     let reports = 0;
     let later = 0;
     for (let seed = 1; seed <= CASES; seed++) {
       const { call, upstreams, now } = randomCase(seed);
-      const reported = new Map<string, string>();
-      const skipped = (upstream: string, reason: string) => void reported.set(upstream, reason);
       call.tried = [];
-      call.sinks = [{ needsAllSkipReasons, skipped }];
+      call.record = CallRecord.begin(call.method.name, 'test', '1', [{ needsAllSkipReasons }]);
       const selected = select(call, now);
+      const reported = new Map(Object.entries(call.record.skipReasons));
       reports += reported.size;
       const ranked = upstreams.map(({ name }) => name);
       const isLater = (name: string): boolean => ranked.indexOf(name) > ranked.indexOf(selected?.name ?? '');

@@ -43,6 +43,19 @@ const networks: fc.Arbitrary<NetworkState> = fc.record({
   hasArchives: fc.boolean(),
 });
 
+it('the only upstream of a network has the same reasons by fewer rows', () => {
+  const unknown = { leftAt: undefined, hasLost: false, aheadOf: undefined, head: undefined, isHeadUncertain: false };
+  const only = { ...unknown, lag: 0, isArchive: false, lacksBlocks: false, isTagOlder: false };
+  const network = { head: 0, newestServed: 0, maxLag: 0, hasArchives: false };
+  fc.assert(
+    fc.property(candidates, needs, (candidate, call) => {
+      const state = { ...candidate, ...only };
+      expect(skipReasonOf(state, call, { ...network, isAlone: true })).toBe(skipReasonOf(state, call, network));
+    }),
+    { numRuns: propertyRuns(1_000) },
+  );
+});
+
 it('the reason is that of the first row that applies', () => {
   const counts = { none: 0, some: 0 };
   const numRuns = propertyRuns(3_000);

@@ -29,7 +29,7 @@ const layers: readonly (readonly string[])[] = [
   ['upstreams/health', 'auth/tokens', 'drains'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['upstreams/transport/connect'],
-  ['auth/permissions'],
+  ['auth/permissions', 'store'],
   ['auth/formats', 'metrics', 'redis', 'workers'],
   ['admission'],
   ['routing-policy'],

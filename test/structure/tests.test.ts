@@ -10,7 +10,6 @@ const timed = [
   'test/support/eventually.ts',
   'test/faults/black-hole.ts',
   'test/faults/fault-proxy.ts',
-  'test/support/elastic-redis.ts',
   'test/support/simulated-clock.ts',
   'test/support/slow-timers.ts',
   'test/support/hold-timers.ts',

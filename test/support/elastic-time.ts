@@ -1,13 +1,11 @@
 import { vi } from 'vitest';
 import { installElasticClock } from './elastic-clock.ts';
-import { installElasticCommands } from './elastic-redis.ts';
 
 /** Real time limits only what hangs. */
 const HANGS_MS = 300_000;
 
 /* A setup file: the time of gateways in this process is elastic, and tests wait for as long as a busy machine needs. */
 installElasticClock();
-installElasticCommands();
 const limits = {
   testTimeout: HANGS_MS,
   hookTimeout: HANGS_MS,

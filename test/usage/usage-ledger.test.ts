@@ -1,23 +1,18 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
-import { FileUsageStore } from '../../gateway/usage/file-usage-store.ts';
+import { FileStore } from '../../gateway/store/file-store.ts';
 import { MethodUsage, type Count } from '../../gateway/usage/method-usage.ts';
 import { UsageLedger } from '../../gateway/usage/usage-ledger.ts';
-import { dayOf, type UsageBatch, type UsageStore } from '../../gateway/usage/usage-store.ts';
+import { dayOf, UsageStore, type UsageBatch } from '../../gateway/usage/usage-store.ts';
 
 /** A store that returns the batches that it does not confirm. */
-function storeOf(add: (batches: readonly UsageBatch[]) => readonly UsageBatch[]): UsageStore {
-  const done = (): Promise<void> => Promise.resolve();
+function storeOf(add: (batches: readonly UsageBatch[]) => readonly UsageBatch[]): Pick<UsageStore, 'isUp' | 'add'> {
   return {
     isUp: true,
     add: (batches) => Promise.resolve(add(batches)),
-    read: () => Promise.resolve([]),
-    sum: () => Promise.resolve([]),
-    waitUntilReady: done,
-    close: done,
   };
 }
 
@@ -36,27 +31,29 @@ it('removes an idle key from the counter without losing its usage', () => {
   ]);
 });
 
-describe('usage of many keys, in files', () => {
+describe('usage of many keys, in a file', () => {
   const key = (index: number): string => index.toString(16).padStart(12, '0');
 
-  function ledgerOf(keys: number): { ledger: UsageLedger; store: FileUsageStore; dataDir: string; call: () => void } {
+  function ledgerOf(keys: number): { ledger: UsageLedger; store: UsageStore; call: () => void } {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-usage-'));
-    const store = new FileUsageStore(dataDir, openLog('silent'));
+    const file = new FileStore(dataDir);
+    const store = new UsageStore(file, openLog('silent'));
     const ledger = new UsageLedger(store);
     onTestFinished(async () => {
       await ledger.close();
+      await file.close();
       rmSync(dataDir, { recursive: true });
     });
     const usage = ledger.methodUsage('test', 'eth_call');
     return {
-      ...{ ledger, store, dataDir },
+      ...{ ledger, store },
       call: () => {
         for (let index = 0; index < keys; index += 1) usage.add(key(index), 1, undefined, 100);
       },
     };
   }
 
-  async function callsOf(store: FileUsageStore, index: number): Promise<number> {
+  async function callsOf(store: UsageStore, index: number): Promise<number> {
     return (await store.read(key(index), [today()]))[0]?.calls ?? 0;
   }
 
@@ -91,21 +88,6 @@ describe('usage of many keys, in files', () => {
     expect(turns).toBeGreaterThan(20);
     await ledger.write(Infinity);
     expect([await callsOf(store, 0), await callsOf(store, 5_000), await callsOf(store, 9_999)]).toEqual([10, 10, 10]);
-  });
-
-  it('is compacted before its files grow long', async () => {
-    const { ledger, store, dataDir, call } = ledgerOf(500);
-    const path = join(dataDir, 'usage', today(), '0.txt');
-    call();
-    await ledger.write();
-    // An incomplete line, as after a power cut.
-    appendFileSync(path, `${key(0)} test eth_ca`);
-    for (let time = 1; time < 12; time += 1) {
-      call();
-      await ledger.write();
-    }
-    expect([await callsOf(store, 0), await callsOf(store, 499)]).toEqual([12, 12]);
-    expect(readFileSync(path, 'latin1').split('\n').length).toBeLessThan(10 * 500);
   });
 });
 

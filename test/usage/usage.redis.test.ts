@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { readLine, writeLine } from '../../gateway/backup/backup-line.ts';
-import { openLog } from '../../gateway/config/log.ts';
-import { openUsageStore } from '../../gateway/usage/open-usage-store.ts';
+import { openUsage } from './open-usage.ts';
 import { dayOf, type UsageDay } from '../../gateway/usage/usage-store.ts';
 import { runKeys } from '../auth/run-keys.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
@@ -122,9 +122,7 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     expect(await rows()).toMatchObject(expected);
     const lines: string[] = [];
     const settings = { DATA_DIR: place.dataDir, REDIS_URL: place.url };
-    const usage = openUsageStore(settings, openLog('silent'));
-    onTestFinished(() => usage.close());
-    await usage.waitUntilReady(5_000);
+    const usage = await openUsage(settings);
     for await (const day of usage.entries()) lines.push(writeLine({ kind: 'usage', ...day }));
     const restored = lines.map(readLine) as UsageDay[];
     const places = restored.flatMap(({ amounts }) => amounts.map(({ place: name }) => name));
@@ -191,16 +189,35 @@ describe('usage in Redis', () => {
   });
 });
 
-it('removes the files of expired days', async () => {
-  const own = await limited();
-  const folder = join(own.gateway.dataDir, 'usage');
-  mkdirSync(folder, { recursive: true });
-  const old = join(folder, dayOf(Date.now() - 90 * 86_400_000));
-  const retained = join(folder, dayOf(Date.now() - 89 * 86_400_000));
-  for (const path of [old, retained]) mkdirSync(path);
-  await own.send(storage);
-  await eventually(() => !existsSync(old));
-  expect(existsSync(retained)).toBe(true);
+it('the usage in files of version 0.1 is imported once, and the files are kept under another name', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-usage-'));
+  onTestFinished(() => {
+    rmSync(dataDir, { recursive: true });
+  });
+  const [old, day] = [dayOf(Date.now() - 89 * 86_400_000), today()];
+  const [first, second] = ['0123456789ab', '0fedcba98765'];
+  for (const each of [old, day]) mkdirSync(join(dataDir, 'usage', each), { recursive: true });
+  writeFileSync(join(dataDir, 'usage', old, '0.txt'), `\n${first} main eth_call 7 14 0 900\n`);
+  const lines = [
+    `${first} main eth_call 2 4 0 300`,
+    `${second} main eth_call:daily 1 0 1 50`,
+    `${first} main eth_call 3 6 0 400`,
+  ];
+  // The last line is incomplete, as after a power cut.
+  writeFileSync(join(dataDir, 'usage', day, '0.txt'), `\n${lines.join('\n')}\n\n${second} main eth_ca`);
+  writeFileSync(join(dataDir, 'usage', 'lock'), '');
+  const own = await limited({ DATA_DIR: dataDir });
+  const usage = await openUsage({ REDIS_URL: undefined, DATA_DIR: dataDir });
+  expect(await usage.read(first, [old, day])).toEqual([
+    { day: old, network: 'main', method: 'eth_call', calls: 7, units: 14, errors: 0, bytes: 900 },
+    { day, network: 'main', method: 'eth_call', calls: 5, units: 10, errors: 0, bytes: 700 },
+  ]);
+  expect((await usage.read(second, [day])).map(({ calls, reasons }) => [calls, reasons])).toEqual([[1, { daily: 1 }]]);
+  expect(existsSync(join(dataDir, 'usage'))).toBe(false);
+  expect(readFileSync(join(dataDir, 'usage.imported', old, '0.txt'), 'utf8')).toContain(first);
+  await own.gateway.gateway.drain();
+  await limited({ DATA_DIR: dataDir });
+  expect((await usage.read(first, [day]))[0]?.calls).toBe(5);
 });
 
 describe('metrics', () => {

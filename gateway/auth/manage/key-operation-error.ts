@@ -1,7 +1,7 @@
-import { KeyStoreError } from '../stores/key-store.ts';
+import { StoreError } from '../../store/store-error.ts';
 
 /** An operation cannot be done. The message ends with advice for the command line. */
-export class KeyOperationError extends KeyStoreError {
+export class KeyOperationError extends StoreError {
   readonly kind: 'missing' | 'already-exists' | 'inactive' | 'no-secret' | 'no-redis';
   /** The message without the advice. */
   readonly sentence: string;

@@ -1,4 +1,5 @@
-import { KeyStoreError, type KeyRecord, type RevocationOutcome } from '../stores/key-store.ts';
+import type { KeyRecord, RevocationOutcome } from '../stores/key-store.ts';
+import { StoreError } from '../../store/store-error.ts';
 import { noSuchKey } from './key-operation-error.ts';
 
 /** What a revocation of several keys has done. */
@@ -10,7 +11,7 @@ export interface RevokedKeys {
 
 export interface FailedRevocation {
   readonly id: string;
-  readonly error: KeyStoreError;
+  readonly error: StoreError;
 }
 
 /** @throws the first error that is not one of the store */
@@ -22,7 +23,7 @@ export function toRevokedKeys(ids: readonly string[], outcomes: readonly Revocat
     if (outcome.status === 'fulfilled') {
       if (outcome.value === undefined) failed.push({ id, error: noSuchKey(id) });
       else revoked.push(outcome.value);
-    } else if (outcome.reason instanceof KeyStoreError) failed.push({ id, error: outcome.reason });
+    } else if (outcome.reason instanceof StoreError) failed.push({ id, error: outcome.reason });
     else throw outcome.reason;
   }
   return { revoked, failed };

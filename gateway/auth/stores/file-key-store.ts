@@ -5,7 +5,6 @@ import { withFileLock } from './file-lock.ts';
 import { KeyFileUnreadable, keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
 import { keyIdOf } from '../formats/key.ts';
 import {
-  KeyStoreFull,
   mergePermissions,
   keyRecord,
   type ChangeListener,
@@ -17,7 +16,8 @@ import {
   type RevocationOutcome,
   type StoredKey,
 } from './key-store.ts';
-import { appendPrivateFile, isDiskFull, isDiskFullAt, makePrivateFolderFor } from './private-file.ts';
+import { StoreFull } from '../../store/store-error.ts';
+import { appendPrivateFile, isDiskFull, isDiskFullAt, makePrivateFolderFor } from '../../store/private-file.ts';
 
 /** Detects changes by other processes. Polled, because some mounted folders deliver no file events. */
 const POLL_INTERVAL_MS = 200;
@@ -196,7 +196,7 @@ export class FileKeyStore implements KeyStore {
       } catch (error) {
         if (!isDiskFull(error)) throw error;
         this.#noteDisk(true);
-        throw new KeyStoreFull(`${this.path} cannot be written: the disk is full (${errorCode(error)})`);
+        throw new StoreFull(`${this.path} cannot be written: the disk is full (${errorCode(error)})`);
       }
     };
     const batch: EditBatch = { edits, written: write().finally(close) };

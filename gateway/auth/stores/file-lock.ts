@@ -2,7 +2,7 @@ import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSy
 import { hostname } from 'node:os';
 import { random } from '../../clock/random.ts';
 import { clock } from '../../clock/clock.ts';
-import { KeyStoreError } from './key-store.ts';
+import { StoreError } from '../../store/store-error.ts';
 
 /** A lock is held for milliseconds. A lock older than this was left by a process that ended. */
 const MAX_LOCK_AGE_MS = 5_000;
@@ -11,26 +11,21 @@ const TIMEOUT_MS = 10_000;
 /**
  * Runs `work` while this process holds the lock file `path`. While synchronous work runs, nothing else in this process does.
  * A stale lock is removed: at once if its process has ended on this machine, else 5 s after its creation.
- * @param work asynchronous work must check whether the lock is still held before it writes
- * @throws KeyStoreError with the path of the lock file, if another process still holds it after 10 s
+ * @throws StoreError with the path of the lock file, if another process still holds it after 10 s
  */
-export async function withFileLock<Result>(
-  path: string,
-  work: (isHeld: () => boolean) => Result | Promise<Result>,
-): Promise<Result> {
+export async function withFileLock<Result>(path: string, work: () => Result | Promise<Result>): Promise<Result> {
   const token = `${hostname()} ${process.pid} ${random.uuid()}`;
-  const isHeld = (): boolean => holderOf(path) === token;
   const deadline = clock.unixMs() + TIMEOUT_MS;
   while (!acquire(path, token)) {
     if (clock.unixMs() > deadline)
-      throw new KeyStoreError(`${path} is locked by another process; remove the file if no such process exists`);
+      throw new StoreError(`${path} is locked by another process; remove the file if no such process exists`);
     removeIfStale(path);
     await clock.sleep(5 + random.number() * 15);
   }
   try {
-    return await work(isHeld);
+    return await work();
   } finally {
-    if (isHeld()) rmSync(path, { force: true });
+    if (holderOf(path) === token) rmSync(path, { force: true });
   }
 }
 

@@ -2,8 +2,9 @@ import { isObject } from '../../collections/is-object.ts';
 import { closeSync, fstatSync, openSync, readFileSync, statSync, type BigIntStats } from 'node:fs';
 import { errorCode } from '../../config/log.ts';
 import { isDigest } from '../formats/key.ts';
-import { fieldsOfKey, keyFromFields, KeyStoreError, type StoredKey } from './key-store.ts';
-import { writePrivateFile } from './private-file.ts';
+import { fieldsOfKey, keyFromFields, type StoredKey } from './key-store.ts';
+import { StoreError } from '../../store/store-error.ts';
+import { writePrivateFile } from '../../store/private-file.ts';
 
 /** `{"keys": {"<sha256>": {"name", "createdAt", "revokedAt"?, "development"?, permissions as in Redis}}}` */
 export interface KeyFile {
@@ -18,7 +19,7 @@ const GROUP_OR_OTHERS_WRITE = 0o022;
 const GROUP_OR_OTHERS_READ = 0o044;
 
 /** The key file cannot be read or is invalid. The message has its path. */
-export class KeyFileError extends KeyStoreError {
+export class KeyFileError extends StoreError {
   override readonly name: string = 'KeyFileError';
 }
 

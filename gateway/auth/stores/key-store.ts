@@ -1,3 +1,4 @@
+import { StoreError } from '../../store/store-error.ts';
 import type { RedisMemory } from '../../redis/memory.ts';
 import { keyIdOf } from '../formats/key.ts';
 import type { PermissionField } from '../permissions/permission-fields.ts';
@@ -22,7 +23,7 @@ export interface KeyRecord {
 export type StoredKey = Omit<KeyRecord, 'id'>;
 
 /**
- * Stores key records. While the store is unreachable, each promise is rejected with `KeyStoreUnreachable` within half a
+ * Stores key records. While the store is unreachable, each promise is rejected with `StoreUnreachable` within half a
  * second.
  */
 export interface KeyStore {
@@ -41,7 +42,7 @@ export interface KeyStore {
   readonly freshForMs: number;
   /** How full its memory is; undefined: its place is a disk. */
   readonly readMemory?: () => Promise<RedisMemory>;
-  /** Waits until the store is available. @throws KeyStoreUnreachable after `timeoutMs` */
+  /** Waits until the store is available. @throws StoreUnreachable after `timeoutMs` */
   waitUntilReady(timeoutMs: number): Promise<void>;
   find(digest: string): Promise<KeyRecord | undefined>;
   /**
@@ -95,29 +96,9 @@ export type RevocationOutcome = PromiseSettledResult<KeyRecord | undefined>;
 
 export type ChangeListener = (digest: string | undefined) => void;
 
-/** The store cannot do an operation. The message is for operators: no URL, no secret. */
-export class KeyStoreError extends Error {}
-
-/** The store cannot be changed at the moment: its disk is full. */
-export class KeyStoreFull extends KeyStoreError {
-  override readonly name = 'KeyStoreFull';
-}
-
 /** What the store has for a key is no record: the key can neither be accepted nor be called unknown. */
-export class KeyRecordMalformed extends KeyStoreError {
+export class KeyRecordMalformed extends StoreError {
   override readonly name = 'KeyRecordMalformed';
-}
-
-/** The store did not respond. */
-export class KeyStoreUnreachable extends KeyStoreError {
-  override readonly name = 'KeyStoreUnreachable';
-  /** Error code of the operating system (`ECONNREFUSED`) or of Redis (`WRONGPASS`). */
-  readonly code: string;
-
-  constructor(message: string, code: string) {
-    super(message);
-    this.code = code;
-  }
 }
 
 /** Builds the record that every store returns. Frozen, because all calls with the key share it. */

@@ -18,7 +18,7 @@ import { primariesOf, type RedisClient } from '../../redis/client.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../../redis/link.ts';
 import { readRedisMemory, type RedisMemory } from '../../redis/memory.ts';
 import { addScript, DigestsById, KEY_PREFIX, toRecord, undefinedIfNoHash, updateScript } from './redis-keys.ts';
-import { storeUnreachable } from './redis-unreachable.ts';
+import { storeUnreachable } from '../../store/redis-store.ts';
 import { parseRedisUrl } from '../../redis/url.ts';
 
 const AUDIT_KEY = 'gatehouse:audit';

@@ -1,6 +1,7 @@
 import { redisErrorCode } from '../../redis/link.ts';
 import { keyIdOf } from '../formats/key.ts';
-import { keyFromFields, keyRecord, KeyStoreError, type KeyRecord } from './key-store.ts';
+import { keyFromFields, keyRecord, type KeyRecord } from './key-store.ts';
+import { StoreError } from '../../store/store-error.ts';
 
 /**
  * A hash per key, `gatehouse:key:<sha256>`: name, createdAt; optionally revokedAt, development and permissions. Only keys
@@ -40,10 +41,10 @@ export class DigestsById {
     }
   }
 
-  /** @returns undefined for an unknown id @throws KeyStoreError if several keys have it */
+  /** @returns undefined for an unknown id @throws StoreError if several keys have it */
   get(id: string): string | undefined {
     const [digest, ...others] = this.#byId.get(id) ?? [];
-    if (others.length > 0) throw new KeyStoreError(`${others.length + 1} keys have the id ${id}: use redis-cli`);
+    if (others.length > 0) throw new StoreError(`${others.length + 1} keys have the id ${id}: use redis-cli`);
     return digest;
   }
 }

@@ -39,7 +39,7 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
 /** Callers can name any method that a wildcard opens. */
 const MAX_LISTS = 64;
 
-/** By the name of the method and the access. */
+/** Lists of each network, by the name of the method and the access. */
 const lists = new WeakMap<Router, Map<string, CallRules<Call>>>();
 
 /** The rules of a call, which are the same for all calls of its method that have the same access. */

@@ -4,7 +4,7 @@ import type { FlowingResponse } from '../../upstreams/transport/flowing-result.t
 import type { UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 
-/** Whose call it is: of Gatehouse itself, or of a caller with a key, with a key for private transactions, or without one. */
+/** Access of a call: of Gatehouse itself, or of a caller with a key, with a key for private transactions, or without one. */
 export type RuleAccess = 'gatehouse' | 'key' | 'private' | 'public';
 
 /**
@@ -39,11 +39,11 @@ export interface CallRules<Call> {
   readonly before: readonly NonNullable<Rule<Call>['before']>[] | undefined;
   readonly during: readonly NonNullable<Rule<Call>['during']>[] | undefined;
   readonly judge: readonly NonNullable<Rule<Call>['judge']>[] | undefined;
-  /** Of the only rule that has it. */
+  /** The hook of the only rule that has it. */
   readonly confirm: Rule<Call>['confirm'];
 }
 
-/** Of a call that is not sent. */
+/** The rules of a call that is not sent. */
 export const noRules = {
   ...{ names: [], admit: undefined, before: undefined, during: undefined, judge: undefined, confirm: undefined },
 } as const;

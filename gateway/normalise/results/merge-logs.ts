@@ -1,3 +1,4 @@
+import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
 import { jsonResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
 
@@ -13,13 +14,17 @@ const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']
 const [BLOCK_NUMBER, LOG_INDEX] = [Buffer.from('blockNumber'), Buffer.from('logIndex')];
 const TRANSACTION_INDEX = Buffer.from('transactionIndex');
 
-/** A list of logs in chain order, each once. One with something else, or a log without a place, stays as it is. */
-export function inChainOrder(response: UpstreamResponse): UpstreamResponse {
+/**
+ * A list of logs in chain order, each once. One with something else, or a log without a place, stays as it is.
+ * @param owner whose event-loop time it takes
+ */
+export async function inChainOrder(response: UpstreamResponse, owner: string): Promise<UpstreamResponse> {
   if (response.kind === 'error') return response;
-  const merged = mergeLogs(
+  const merged = await mergeLogs(
     response.kind === 'large'
       ? [Buffer.concat(response.parts)]
       : [Buffer.from(response.text ?? JSON.stringify(response.result))],
+    owner,
   );
   return merged === undefined ? response : jsonResponse(Buffer.concat([OPEN, merged, CLOSE]));
 }
@@ -27,20 +32,29 @@ export function inChainOrder(response: UpstreamResponse): UpstreamResponse {
 /**
  * Merges lists of logs of the same blocks into chain order, each once, without parsing them. On some chains, the index of a log
  * counts in its transaction.
- * @param lists JSON arrays @returns the elements with commas between them; undefined: a list has something else than logs
+ * @param lists JSON arrays
+ * @param owner whose event-loop time it takes
+ * @returns the elements with commas between them; undefined: a list has something else than logs
  */
-export function mergeLogs(lists: readonly Buffer[]): Buffer | undefined {
+export async function mergeLogs(lists: readonly Buffer[], owner: string): Promise<Buffer | undefined> {
   const logs: Position[] = [];
+  const steps = new OwnedSteps(owner);
   try {
     for (const list of lists) {
       const reader = new JsonReader(list);
       reader.skipSpace();
       reader.enterArray();
-      while (reader.nextElement()) logs.push(readLog(reader));
+      while (reader.nextElement()) {
+        logs.push(readLog(reader));
+        const pause = steps.afterSlice();
+        if (pause !== undefined) await pause;
+      }
     }
   } catch (error) {
     if (error instanceof NotJson) return undefined;
     throw error;
+  } finally {
+    steps.charge();
   }
   if (logs.some(({ block, index }) => Number.isNaN(block + index))) return undefined;
   logs.sort((one, other) => one.block - other.block || one.transaction - other.transaction || one.index - other.index);

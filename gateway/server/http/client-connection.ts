@@ -1,19 +1,18 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { digestOf } from '../../auth/formats/key.ts';
+import type { KeyAccess } from '../../auth/key-access.ts';
 import type { Network } from '../../call/network.ts';
-import { turnBudget } from '../../event-loop/turn-budget.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
 import type { NetworkFinder, RequestTarget } from '../../networks/find-network.ts';
+import type { AccessLogEntry } from '../../observability/access-log.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
-import { Burst } from './burst.ts';
-import type { IncomingRequest } from './incoming-request.ts';
-import { JoinedChunks, type HeldConnection } from './joined-chunks.ts';
-import { pendingResponse, sentBytes, skipInput, watchHeads } from './node-internals.ts';
+import { sentBytes, skipInput } from './node-internals.ts';
+import { boundTinyChunks, type HeldConnection } from './tiny-chunks.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
 interface TargetOptions {
@@ -23,18 +22,10 @@ interface TargetOptions {
 
 /** Requests of one connection in progress: one, and 4 that the client sends before its response. */
 const MAX_IN_PROGRESS = 5;
+/** Requests that wait behind those. With a further one, the connection closes after the responses to these. */
+const MAX_WAITING = 5;
 /** Memory of a request that waits, with its response object. */
 const WAITING_REQUEST_BYTES = 8_192;
-/**
- * When so many requests that wait have arrived in 100 ms, a connection with more than 32 is closed, unless it is the first one:
- * Node parses the 1,700 requests of a read at once, in 25 ms.
- */
-const MAX_ARRIVALS = 1_700;
-const MAX_WAITING_IN_BURST = 32;
-/** Other proxies allow no more: Envoy 100, HAProxy 101, Apache 100. */
-const MANY_HEADERS = 100;
-/** Unfinished heads with more headers. Each takes 160 kB: Node keeps an object for each name and value. */
-const MAX_LARGE_HEADS = 100;
 /** Promised to clients. Longer than the usual idle timeout of load balancers (60 s), so that they close first. */
 export const KEEP_ALIVE_S = 65;
 /** Checks without activity before a connection is closed. The first of them may follow its last response at once. */
@@ -55,9 +46,26 @@ export interface ConnectionOptions {
   readonly connectionsMax: number;
 }
 
-/** Unfinished heads with many headers, of all connections of a server. */
-export interface UnfinishedHeads {
-  large: number;
+/** A request or upgrade, with what is found out about it on its way. Each member is set before it is used. */
+export class IncomingRequest extends IncomingMessage {
+  id!: string;
+  clientConnection!: ClientConnection;
+  /** Its bytes; released when its response is sent or its connection closes. */
+  reservation!: Reservation;
+  target!: RequestTarget<Network>;
+  network!: Network;
+  access!: KeyAccess;
+  logEntry: AccessLogEntry | undefined;
+  /** Why it has no result, for the access log. */
+  reason: string | undefined;
+}
+
+declare global {
+  // eslint-disable-next-line @typescript-eslint/no-namespace -- where Express declares its requests
+  namespace Express {
+    // eslint-disable-next-line @typescript-eslint/no-empty-object-type
+    interface Request extends Omit<IncomingRequest, keyof IncomingMessage> {}
+  }
 }
 
 /** Responses that the client has not read. */
@@ -66,9 +74,6 @@ interface Unread {
   sentBytes: number;
   stalledChecks: number;
 }
-
-/** The requests that wait, of all connections. */
-const arrivals = new Burst<ClientConnection>(MAX_ARRIVALS);
 
 /** The only table by socket: Node's events name a socket, or a request with its socket. */
 const connections = new WeakMap<Duplex, ClientConnection>();
@@ -84,11 +89,11 @@ export function isConnection(socket: Duplex): boolean {
 }
 
 /**
- * One connection of a client over HTTP: its last route, its requests in progress and those that wait, and what its client
- * has not read.
+ * One connection of a client over HTTP: its last route, its requests without a complete response, and what its client has not
+ * read.
  *
  * At most 5 requests are in progress until the kernel has taken their responses; while there are so many, the connection
- * is not read. Node itself handles all requests of one read, some 2,000, at once.
+ * is not read. Up to 5 that were read with them wait.
  */
 export class ClientConnection implements HeldConnection {
   readonly socket: Socket;
@@ -99,7 +104,6 @@ export class ClientConnection implements HeldConnection {
   readonly caller = new Cancellation();
   readonly #options: ConnectionOptions;
   readonly #handle: RequestHandler;
-  readonly #heads: UnfinishedHeads;
 
   /** The network and the key digest of the last URL: most clients use one only. */
   #url = '';
@@ -108,42 +112,31 @@ export class ClientConnection implements HeldConnection {
   #target: RequestTarget<Network> | undefined;
   #digest: string | undefined;
 
-  /** Of the requests in progress. Their responses end in this order. */
-  readonly #reservations: Reservation[] = [];
-  /** To requests of the last reads that have not begun. Undefined until the client first sends so many. */
-  #waiting: ClientResponse[] | undefined;
-  /** Undefined until the client first sends a body in chunks. */
-  #chunks: JoinedChunks | undefined;
+  /** Responses that are not complete, the oldest first: of the requests in progress, and of those that wait. */
+  readonly responses: ClientResponse[] = [];
   #isHeld = false;
+  #isAbandoned = false;
   /** Whether a listener pauses the connection again. It is not added for most. */
   #keepsPaused = false;
-  /** The response to an ambiguous request. What follows it may be its body, so it is not handled. */
-  #last: ServerResponse | undefined;
-  #hasLastBegun = false;
+  /** The last response of the connection: none of the later requests is handled. `endWith` sets it. */
+  last: ClientResponse | undefined;
 
-  #hasLargeHead = false;
   #unread: Unread | undefined;
   #idleChecks = 0;
   #checkedBytes = 0;
 
-  constructor(socket: Socket, options: ConnectionOptions, handle: RequestHandler, heads: UnfinishedHeads) {
+  constructor(socket: Socket, options: ConnectionOptions, handle: RequestHandler) {
     this.socket = socket;
     this.#options = options;
     this.#handle = handle;
-    this.#heads = heads;
     connections.set(socket, this);
-    watchHeads(socket, (headers) => headers <= MANY_HEADERS || this.#mayKeepHead());
     if (socket.destroyed) this.#onClose();
     else socket.once('close', this.#onClose);
   }
 
   readonly #onClose = (): void => {
     this.caller.cancel();
-    this.headEnded();
-    for (const reservation of this.#reservations) reservation.release();
-    for (const { req } of this.#waiting ?? []) req.reservation.release();
-    this.#reservations.length = 0;
-    this.#waiting = undefined;
+    for (const { req } of this.responses.splice(0)) req.reservation.release();
   };
 
   /**
@@ -163,92 +156,52 @@ export class ClientConnection implements HeldConnection {
     return target === this.#target ? (this.#digest ??= digestOf(target.key)) : digestOf(target.key);
   }
 
-  /** To be called for each request: its head is complete. */
-  headEnded(): void {
-    if (!this.#hasLargeHead) return;
-    this.#hasLargeHead = false;
-    this.#heads.large--;
-  }
-
-  #mayKeepHead(): boolean {
-    if (this.#hasLargeHead) return true;
-    if (this.#heads.large >= MAX_LARGE_HEADS) return false;
-    this.#heads.large++;
-    return (this.#hasLargeHead = true);
-  }
-
-  /** The response to an ambiguous request: none of the later ones is handled. */
-  get last(): ServerResponse | undefined {
-    return this.#last;
-  }
-
-  endWith(response: ServerResponse): void {
-    this.#last = response;
+  endWith(response: ClientResponse): void {
+    this.last = response;
     response.shouldKeepAlive = false;
   }
 
   /** To be called for each request, in their order. */
   arrived(request: IncomingRequest, response: ClientResponse): void {
     request.reservation = new Reservation(this.#options.memory);
-    if (request.headers['transfer-encoding'] !== undefined)
-      (this.#chunks ??= new JoinedChunks(this)).joinThoseOf(request);
-    if (this.#isFull()) this.#wait(request, response);
-    else {
-      this.#begin(request, response);
-      if (this.#reservations.length < MAX_IN_PROGRESS) return;
-    }
-    this.#pause();
-  }
-
-  /** To be called when the kernel has taken the oldest response. */
-  responseEnded(): void {
-    this.#reservations.shift()?.release();
-    const owner = this.#waiting?.[0]?.req.reservation.holder?.name;
-    if (owner !== undefined) {
-      const turn = turnBudget.next(owner);
-      if (turn === undefined) this.#beginNext();
-      else void turn.then(this.#beginNext);
-    } else if (this.#keepsPaused && !this.#mustNotRead()) this.socket.resume();
-  }
-
-  /** In turns of the address: a client that reads fast would keep the event loop with the 2,000 requests of one read. */
-  readonly #beginNext = (): void => {
-    const next = this.#waiting?.shift();
-    if (next === undefined) return;
-    const { reservation } = next.req;
-    reservation.setTo(0);
-    turnBudget.run(reservation.holder?.name ?? '', () => {
-      this.#begin(next.req, next);
-    });
-  };
-
-  #begin(request: IncomingRequest, response: ServerResponse): void {
-    this.#reservations.push(request.reservation);
-    response.on('close', onResponseClosed);
-    // Requests begin in order: those before the ambiguous one are handled.
-    if (this.#last !== undefined && (this.#hasLastBegun ||= this.#last === response)) return;
-    this.#handle(request, response);
-  }
-
-  #wait(request: IncomingRequest, response: ClientResponse): void {
-    if (this.isClosed) return;
-    const { reservation } = request;
-    reservation.moveTo(this.#options.holderOf(request));
-    arrivals.add();
-    const isLong = (this.#waiting?.length ?? 0) >= MAX_WAITING_IN_BURST && arrivals.isOver(this);
-    if (this.#mayClose() && (isLong || !reservation.canTake(WAITING_REQUEST_BYTES))) {
-      // A rejection would have to wait, too: it is the response to the last request.
-      skipInput(this.socket);
-      this.close();
+    const before = this.responses.length;
+    if (before >= MAX_IN_PROGRESS) this.#wait(request);
+    if (this.last !== undefined && this.last !== response) {
+      this.abandon();
       return;
     }
-    reservation.setTo(WAITING_REQUEST_BYTES);
-    (this.#waiting ??= []).push(response);
+    if (request.headers['transfer-encoding'] !== undefined) boundTinyChunks(request, this);
+    this.responses.push(response);
+    response.on('close', this.#onResponseClosed);
+    // An ambiguous request has its response already.
+    if (before < MAX_IN_PROGRESS && !response.headersSent) this.#handle(request, response);
+    if (before + 1 >= MAX_IN_PROGRESS) this.#pause();
   }
 
-  get isClosed(): boolean {
-    return this.socket.destroyed;
+  #wait(request: IncomingRequest): void {
+    const { reservation } = request;
+    reservation.moveTo(this.#options.holderOf(request));
+    if (this.responses.length < MAX_IN_PROGRESS + MAX_WAITING && reservation.canTake(WAITING_REQUEST_BYTES))
+      reservation.setTo(WAITING_REQUEST_BYTES);
+    else if (this.last === undefined) {
+      // A rejection would have to wait, too: it is the response to the last request.
+      this.#options.memory.counts.connection++;
+      this.endWith(this.responses.at(-1) as ClientResponse);
+    }
   }
+
+  /** The kernel has taken the oldest response. */
+  readonly #onResponseClosed = (): void => {
+    const ended = this.responses.shift();
+    ended?.req.reservation.release();
+    // Node closes it itself, except if the head was sent before.
+    if (ended !== undefined && ended === this.last) this.socket.destroySoon();
+    const next = this.responses[MAX_IN_PROGRESS - 1];
+    if (next !== undefined) {
+      next.req.reservation.setTo(0);
+      if (!next.headersSent) this.#handle(next.req, next);
+    } else if (this.#keepsPaused && !this.#mustNotRead()) this.socket.resume();
+  };
 
   hold(): void {
     this.#isHeld = true;
@@ -261,24 +214,20 @@ export class ClientConnection implements HeldConnection {
   }
 
   abandon(): void {
+    this.#isAbandoned = true;
     skipInput(this.socket);
-    this.hold();
+    this.#pause();
   }
 
   /** Closes it to free memory or time. */
   close(): void {
-    if (this.isClosed) return;
+    if (this.socket.destroyed) return;
     this.#options.memory.counts.connection++;
     this.socket.destroy();
   }
 
   #mustNotRead(): boolean {
-    return this.#isHeld || this.#isFull();
-  }
-
-  /** Also while requests wait for a turn: a later one must not begin before them. */
-  #isFull(): boolean {
-    return this.#reservations.length >= MAX_IN_PROGRESS || (this.#waiting?.length ?? 0) > 0;
+    return this.#isHeld || this.#isAbandoned || this.responses.length >= MAX_IN_PROGRESS;
   }
 
   /** `IncomingMessage` resumes its socket when it is read, so each `resume` is reverted. */
@@ -292,9 +241,14 @@ export class ClientConnection implements HeldConnection {
     this.socket.pause();
   }
 
-  /** Whether a request has no response yet. */
+  /** The response to the oldest request, until it is complete. */
+  get pending(): ClientResponse | undefined {
+    return this.responses[0];
+  }
+
+  /** Whether a request has no complete response yet. */
   get isInUse(): boolean {
-    return pendingResponse(this.socket) !== undefined;
+    return this.responses.length > 0;
   }
 
   /** Whether its first head has arrived in part: a client that is served sends it at once. */
@@ -304,14 +258,10 @@ export class ClientConnection implements HeldConnection {
 
   /** Whether it has a request of an owner in progress, and none that has sent a transaction. */
   mayCloseFor(owner: string): boolean {
-    const isOwn = ({ holder }: Reservation): boolean => holder?.name === owner;
-    const isInUse = this.#reservations.some(isOwn) || this.#waiting?.some(({ req }) => isOwn(req.reservation));
-    return isInUse === true && this.#mayClose();
-  }
-
-  /** False while a sent transaction has no response yet. */
-  #mayClose(): boolean {
-    return !this.#reservations.some(({ mustDeliver }) => mustDeliver);
+    const reservations = this.responses.map(({ req }) => req.reservation);
+    return (
+      reservations.some(({ holder }) => holder?.name === owner) && !reservations.some(({ mustDeliver }) => mustDeliver)
+    );
   }
 
   /** To be called after a response is written: closes the connection if the client does not read it. */
@@ -346,8 +296,4 @@ export class ClientConnection implements HeldConnection {
     if (unread.stalledChecks >= MAX_STALLED_CHECKS) return true;
     return unread.stalledChecks >= MAX_STALLED_CHECKS_EXHAUSTED && this.#options.memory.isExhaustedFor(unread.holder);
   }
-}
-
-function onResponseClosed(this: ServerResponse): void {
-  connectionOf(this.req.socket).responseEnded();
 }

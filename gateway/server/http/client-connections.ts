@@ -20,7 +20,6 @@ export class ClientConnections {
   /** Over HTTP, the oldest first, except for those that were in use when they were looked at. */
   readonly #open = new Set<ClientConnection>();
   readonly #upgraded = new Set<ClientConnection>();
-  readonly #heads = { large: 0 };
   /** Undefined while there is no connection over HTTP. */
   #timer: Timer | undefined;
 
@@ -38,7 +37,7 @@ export class ClientConnections {
   }
 
   add(socket: Socket): ClientConnection {
-    const connection = new ClientConnection(socket, this.#options, this.#handle, this.#heads);
+    const connection = new ClientConnection(socket, this.#options, this.#handle);
     this.#open.add(connection);
     socket.once('close', () => {
       this.#upgraded.delete(connection);
@@ -58,6 +57,11 @@ export class ClientConnections {
   upgraded(connection: ClientConnection): void {
     this.#delete(connection);
     this.#upgraded.add(connection);
+  }
+
+  /** Over HTTP. */
+  get open(): Iterable<ClientConnection> {
+    return this.#open;
   }
 
   /** Those that are WebSockets included. */

@@ -1,7 +1,6 @@
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import { clock } from '../../clock/clock.ts';
 import type { ClientConnections } from './client-connections.ts';
-import { pendingResponse } from './node-internals.ts';
 
 const CLOSE_IDLE_EVERY_MS = 50;
 /** How long a new connection may take to send its first byte. */
@@ -9,16 +8,20 @@ const FIRST_BYTE_TIMEOUT_MS = 250;
 const TICKS_MAX = 1_000;
 
 /**
- * Makes pending responses close their connections. Otherwise a client or load balancer might send its next call while the
+ * Makes each response close its connection from now on. Otherwise a client or load balancer might send its next call while the
  * connection closes, and not learn whether the call was handled.
  */
-export function announceClose({ sockets }: ClientConnections): void {
-  for (const socket of sockets) {
-    const pending = pendingResponse(socket);
-    if (pending?.headersSent !== false) continue;
-    pending.shouldKeepAlive = false;
-    pending.removeHeader('Keep-Alive');
+export function announceClose(server: Server, { open }: ClientConnections): void {
+  for (const { responses } of open) {
+    const next = responses.find(({ headersSent }) => !headersSent);
+    if (next === undefined) continue;
+    next.shouldKeepAlive = false;
+    next.removeHeader('Keep-Alive');
   }
+  const announce = (_request: unknown, response: ServerResponse): void => {
+    response.shouldKeepAlive = false;
+  };
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, announce);
 }
 
 /** Waits until no connection is in the backlog. Those that are there when listening ends are reset. */

@@ -3,8 +3,7 @@ import type { KeyAccess } from '../../auth/key-access.ts';
 import { countRejection } from '../../call/respond.ts';
 import type { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import { connectionOf } from './client-connection.ts';
-import type { IncomingRequest } from './incoming-request.ts';
+import type { IncomingRequest } from './client-connection.ts';
 import type { RequestOptions } from './request-options.ts';
 
 /** The key or token at `target`, or in headers; '' if there is none. @throws RpcError key-invalid or token-invalid */
@@ -14,13 +13,13 @@ export function keyOf({ keyPlaces }: RequestOptions, { target, headers }: Incomi
 
 /** What the key may do; without a key, what the address may. @throws RpcError (or rejects with it) */
 export function accessOf(options: RequestOptions, request: IncomingRequest): KeyAccess | Promise<KeyAccess> {
-  const { target, headers, socket } = request;
+  const { target, headers } = request;
   const address = options.proxies.addressOf(request);
   const key = keyOf(options, request);
   const publicAccess = target.network?.publicAccess;
   if (publicAccess !== undefined && isKeyless(key, headers)) return publicAccess.accessOf(address);
   const isInPath = key === target.key;
-  const digest = isInPath ? connectionOf(socket).digestOf(target) : undefined;
+  const digest = isInPath ? request.clientConnection.digestOf(target) : undefined;
   return options.authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
 }
 

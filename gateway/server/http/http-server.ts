@@ -5,15 +5,22 @@ import { clock } from '../../clock/clock.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import { connectionOf, isConnection, type ConnectionOptions, type RequestHandler } from './client-connection.ts';
+import {
+  connectionOf,
+  IncomingRequest,
+  isConnection,
+  type ClientConnection,
+  type ConnectionOptions,
+  type RequestHandler,
+} from './client-connection.ts';
 import { ClientConnections } from './client-connections.ts';
-import { IncomingRequest } from './incoming-request.ts';
 import { closeServer, announceClose, waitForIdleBacklog } from './drain-server.ts';
-import { pendingResponse } from './node-internals.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;
+/** As of other proxies: Envoy 100, HAProxy 101, Apache 100. Node keeps an object for each name and value. */
+const MAX_HEADERS = 100;
 /** Whose time of the event loop their rejections use. */
 const LATE_REQUESTS = 'late requests';
 /** How long a rejected client may keep its side of the connection open. */
@@ -50,20 +57,14 @@ export async function listen(
   upgradeHandler?: UpgradeHandler,
 ): Promise<Listener> {
   const nextRequestId = createRequestIds();
-  let isDraining = false;
-  const connections = new ClientConnections(connectionOptions, (request, response) => {
-    if (isDraining) response.shouldKeepAlive = false;
-    handle(request, response);
-  });
+  const connections = new ClientConnections(connectionOptions, handle);
   const onRequest = (request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
-    const connection = connectionOf(request.socket);
-    connection.headEnded();
+    const connection = (request.clientConnection = connectionOf(request.socket));
     if (connection.last === undefined && isAmbiguous(request)) {
       connection.endWith(response);
-      writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
+      writeResponse(response, nextRequestId(), rejectionResponse('null', headRejection(request)));
       connectionOptions.rejectedBodies.add(request, connectionOptions.holderOf(request).name);
     }
-    // Requests without a handler wait in it too, so that their bytes are bounded.
     connection.arrived(request, response);
   };
   const server = createServer(
@@ -78,8 +79,8 @@ export async function listen(
     },
     onRequest,
   );
-  // The size of the headers is limited. By default, Node drops those after the first 1,000, but uses a Content-Length there.
-  server.maxHeadersCount = 0;
+  // Node drops further ones, but uses a Content-Length there. So a request that has one more is rejected.
+  server.maxHeadersCount = MAX_HEADERS + 1;
   // Other values of Expect than 100-continue may be ignored (RFC 9110 §10.1.1). Node would reject them without a body.
   server.on('checkExpectation', onRequest);
   // `rpc-request.ts` sends 100 Continue after it has authenticated the key.
@@ -88,24 +89,25 @@ export async function listen(
     // An ignored upgrade emits this event again for its socket.
     if (!isConnection(socket)) connections.add(socket);
   });
-  const rejectInvalid = (error: Error, socket: Duplex, pending: ServerResponse | undefined): void => {
+  const rejectInvalid = (error: Error, connection: ClientConnection, pending: ServerResponse | undefined): void => {
+    const { socket } = connection;
     turnBudget.run(LATE_REQUESTS, () => {
       // Its request has arrived after all: the rejection would be a part of the response, or follow it.
-      if (pendingResponse(socket) !== pending || pending?.headersSent === true) socket.destroy();
+      if (connection.pending !== pending || pending?.headersSent === true) socket.destroy();
       // A socket that is not writable has been rejected already.
       else if (socket.writable) rejectSocket(socket, httpRejection(error), nextRequestId());
     });
   };
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const last = connectionOf(socket).last;
-    const pending = pendingResponse(socket);
+    const connection = connectionOf(socket);
+    const { last, pending } = connection;
     // The body of the ambiguous request cannot be read. Its response closes the connection.
-    if (last !== undefined) last.end();
+    if (last?.headersSent === true) last.end();
     else if (error.code === 'ECONNRESET' || pending?.headersSent === true) socket.destroy();
     else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || turnBudget.mayRun(LATE_REQUESTS))
-      rejectInvalid(error, socket, pending);
+      rejectInvalid(error, connection, pending);
     // Node reports all that are late at once.
-    else turnBudget.wait(LATE_REQUESTS, rejectInvalid.bind(undefined, error, socket, pending));
+    else turnBudget.wait(LATE_REQUESTS, rejectInvalid.bind(undefined, error, connection, pending));
   });
   server.on('connect', ({ socket }) => {
     if (connectionOf(socket).last !== undefined) return;
@@ -114,12 +116,11 @@ export async function listen(
   if (upgradeHandler !== undefined) {
     server.on('upgrade', (request, _duplex, head) => {
       const { socket } = request;
-      const connection = connectionOf(socket);
+      const connection = (request.clientConnection = connectionOf(socket));
       if (connection.last !== undefined) return;
-      connection.headEnded();
       // 101 cannot be sent before the response to an earlier request.
       if (connection.isInUse) socket.destroy();
-      else if (isAmbiguous(request)) rejectSocket(socket, new RpcError('bad-http'), nextRequestId());
+      else if (isAmbiguous(request)) rejectSocket(socket, headRejection(request), nextRequestId());
       else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);
       else {
         request.id = nextRequestId();
@@ -138,8 +139,7 @@ export async function listen(
   return {
     port: (server.address() as AddressInfo).port,
     drain: async (timeoutMs, delayMs = 0) => {
-      isDraining = true;
-      announceClose(connections);
+      announceClose(server, connections);
       if (delayMs > 0) {
         await clock.sleep(delayMs);
         await waitForIdleBacklog(server);
@@ -153,9 +153,10 @@ export async function listen(
 /**
  * Whether a proxy before the gateway may read the host or the end of the request differently: HTTP/1.1 has one Host line
  * (RFC 9112 §3.2), and bodies are in chunks without another transfer coding, which HTTP/1.0 does not have (§6.1). Node
- * rejects other ambiguities, such as a length with chunks.
+ * rejects other ambiguities, such as a length with chunks. More headers than 100 are not all known.
  */
 function isAmbiguous({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  if (rawHeaders.length > 2 * MAX_HEADERS) return true;
   const isOld = httpVersion !== '1.1';
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -167,6 +168,11 @@ function isAmbiguous({ rawHeaders, httpVersion }: IncomingMessage): boolean {
     }
   }
   return hosts > 1 || (hosts === 0 && !isOld);
+}
+
+function headRejection({ rawHeaders }: IncomingMessage): RpcError {
+  const hasTooMany = rawHeaders.length > 2 * MAX_HEADERS;
+  return new RpcError('bad-http', hasTooMany ? `bad HTTP request: more than ${MAX_HEADERS} headers` : undefined);
 }
 
 function httpRejection({ code }: NodeJS.ErrnoException): RpcError {

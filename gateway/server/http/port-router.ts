@@ -3,9 +3,8 @@ import express, { Router, type Request, type Response } from 'express';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
-import { connectionOf, type RequestHandler } from './client-connection.ts';
-import type { IncomingRequest, Layer } from './incoming-request.ts';
-import { afterEnd } from './node-internals.ts';
+import type { IncomingRequest, RequestHandler } from './client-connection.ts';
+import type { Layer } from './layer.ts';
 import type { RpcRouteOptions } from './request-options.ts';
 import { answerPreflight, authenticate, call, checkTarget, endCall, findNetwork, rejectCall } from './rpc-request.ts';
 import { KEEP_ALIVE, writeResponse } from './write-response.ts';
@@ -67,7 +66,7 @@ function account({ hasCalls, holderOf, rejectedBodies }: PortRouterOptions): Lay
     reservation.moveTo(holder);
     const accountUnread = (): void => {
       reservation.setTo(response.writableLength);
-      connectionOf(request.socket).watchUnread(response, reservation);
+      request.clientConnection.watchUnread(response, reservation);
     };
     afterEnd(response, () => {
       accountUnread();
@@ -87,7 +86,7 @@ function account({ hasCalls, holderOf, rejectedBodies }: PortRouterOptions): Lay
 function admitPage({ holderOf, memory }: PortRouterOptions): Layer {
   return (request, _response, next) => {
     const holder = holderOf(request);
-    memory.admit(holder);
+    memory.guard?.admit(holder);
     memory.take(holder, 0);
     next();
   };
@@ -105,5 +104,15 @@ function rejectOther({ holderOf, rejectedBodies, log }: PortRouterOptions) {
     else writeResponse(response, request.id, rejectionResponse('null', rejection));
     // The response ends only after its request.
     rejectedBodies.add(request, holderOf(request).name);
+  };
+}
+
+/** Calls `then` each time after `end`: many responses are written later, and an event follows only when all is sent. */
+function afterEnd(response: ServerResponse, then: () => void): void {
+  const end = response.end.bind(response) as (...parts: unknown[]) => ServerResponse;
+  response.end = (...parts: unknown[]) => {
+    end(...parts);
+    then();
+    return response;
   };
 }

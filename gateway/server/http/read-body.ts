@@ -17,21 +17,9 @@ const GUNZIP_BYTES = 65_536;
  * the client disconnects (rejects with it)
  */
 export function readBody(request: IncomingMessage, maxBytes: number, reservation: Reservation): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    receiveBody(request, maxBytes, reservation, resolve, reject);
-  });
-}
-
-function receiveBody(
-  request: IncomingMessage,
-  maxBytes: number,
-  reservation: Reservation,
-  resolve: (body: Buffer) => void,
-  reject: (error: unknown) => void,
-): void {
   const encoding = request.headers['content-encoding'];
-  let body: Readable = request;
-  try {
+  return new Promise((resolve, reject) => {
+    let body: Readable = request;
     // While its key was looked up: no further event comes.
     if (request.destroyed) throw new RequestAborted();
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
@@ -39,40 +27,45 @@ function receiveBody(
       reservation.take(GUNZIP_BYTES);
       body = decompress(request, encoding, maxBytes);
     }
-  } catch (error) {
-    reject(error);
-    return;
-  }
-  const collected = new CollectedBytes();
-  let hasEnded = false;
-  const fail = (error: Error): void => {
-    if (hasEnded) return;
-    hasEnded = true;
-    collected.clear();
-    reject(error);
-    if (body !== request) body.destroy();
-  };
-  body.on('data', (chunk: Buffer) => {
-    if (hasEnded) return;
-    if (collected.length + chunk.length > maxBytes) {
-      fail(bodyTooLarge(maxBytes));
-      return;
-    }
-    try {
-      reservation.take(chunk.length);
-    } catch (error) {
-      fail(error as RpcError);
-      return;
-    }
-    collected.add(chunk);
-  });
-  body.on('end', () => {
-    if (hasEnded) return;
-    hasEnded = true;
-    resolve(collected.join());
-  });
-  body.on('error', (error) => {
-    fail(toBodyError(error));
+    /** The usual body of one chunk. */
+    let only: Buffer | undefined;
+    let collected: CollectedBytes | undefined;
+    let length = 0;
+    let hasEnded = false;
+    const fail = (error: Error): void => {
+      if (hasEnded) return;
+      hasEnded = true;
+      only = collected = undefined;
+      reject(error);
+      if (body !== request) body.destroy();
+    };
+    body.on('data', (chunk: Buffer) => {
+      if (hasEnded) return;
+      length += chunk.length;
+      try {
+        if (length > maxBytes) throw bodyTooLarge(maxBytes);
+        reservation.take(chunk.length);
+      } catch (error) {
+        fail(error as RpcError);
+        return;
+      }
+      if (length === chunk.length) only = chunk;
+      else {
+        if (collected === undefined) {
+          collected = new CollectedBytes();
+          collected.add(only as Buffer);
+        }
+        collected.add(chunk);
+      }
+    });
+    body.on('end', () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      resolve(collected?.join() ?? only ?? Buffer.alloc(0));
+    });
+    body.on('error', (error) => {
+      fail(toBodyError(error));
+    });
   });
 }
 

@@ -12,13 +12,13 @@ import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.
 import type { ReplaceableConfig } from '../../network-files/network-config.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import { openDecisionLog } from '../../observability/decision-log.ts';
-import { sinksOf } from '../../observability/call-sink.ts';
+import { printersOf } from '../../observability/call-record.ts';
 import type { Explanation } from '../../observability/explanation.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
-import { acceptsHtml, type IncomingRequest, type Layer } from './incoming-request.ts';
 import { acceptsGzip, compressResponse } from './compress-response.ts';
-import { connectionOf } from './client-connection.ts';
+import type { IncomingRequest } from './client-connection.ts';
 import { accessOf, checkAccess, recordRejection } from './find-caller.ts';
+import { acceptsHtml, type Layer } from './layer.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions } from './request-options.ts';
 import { writeFlow } from './write-flow.ts';
@@ -30,8 +30,8 @@ const METERED_RESPONSE_BYTES = 16_384;
 /** Finds the network of a call. The layers after it, up to `endCall`, are skipped by what is no call. */
 export function findNetwork(options: RpcRouteOptions): Layer {
   return (request, _response, next) => {
-    const target = connectionOf(request.socket).target(options, request);
-    if (target === undefined || isForPages(options, request, target)) {
+    const target = request.clientConnection.target(options, request);
+    if (target === undefined || (request.method !== 'POST' && isForPages(options, request, target))) {
       next('route');
       return;
     }
@@ -45,7 +45,7 @@ export function findNetwork(options: RpcRouteOptions): Layer {
 
 /** Pages have the same addresses. */
 function isForPages(options: RpcRouteOptions, request: IncomingRequest, target: IncomingRequest['target']): boolean {
-  if (target.isBase === true && request.method !== 'POST' && request.method !== 'OPTIONS') return true;
+  if (target.isBase === true && request.method !== 'OPTIONS') return true;
   return (options.hasPages || target.network === undefined) && acceptsHtml(request);
 }
 
@@ -54,6 +54,8 @@ export function answerPreflight(options: RpcRouteOptions): Layer {
   return async (request, response, next) => {
     writePreflight(request, response, request.id, await privateNetworkOrigin(options, request));
     request.reason = 'preflight';
+    // So that the chunks of a body are counted.
+    request.resume();
     next();
   };
 }
@@ -98,7 +100,7 @@ export function authenticate(options: RpcRouteOptions): Layer {
 export function call(options: RpcRouteOptions): Layer {
   return async (request, response, next) => {
     const { share } = request.access;
-    options.memory.admit(share.holder);
+    options.memory.guard?.admit(share.holder);
     request.reservation.moveTo(share.holder);
     // Before the body, so that slow bodies count for their key.
     if (share.requests.tryEnter(share) || (await waitForSlot(options, request, response))) {
@@ -131,7 +133,7 @@ async function waitForSlot(
   const { id: requestId, reservation, network, access, logEntry } = request;
   const { share } = access;
   try {
-    await share.requests.wait(share, Infinity, connectionOf(request.socket).caller);
+    await share.requests.wait(share, Infinity, request.clientConnection.caller);
     return true;
   } catch (rejection) {
     if (!(rejection instanceof RpcError)) throw rejection;
@@ -143,7 +145,7 @@ async function waitForSlot(
     const body = await readBody(request, bodyMaxBytes, reservation);
     recentCalls?.addRejection({ requestId, network: network.config.slug, key: access.record }, rejection);
     const rejected = rejectBody(body, rejection, context, batch) ?? bodyRejectionResponse(rejection);
-    writeAccounted(response, requestId, rejected, reservation);
+    writeAccounted(request, response, rejected);
     request.reason = rejection.reason;
     return false;
   }
@@ -171,8 +173,8 @@ function respondToBody(
     limiter,
     requestId,
     deadline: clock.now() + callTimeoutMs,
-    caller: connectionOf(request.socket).caller,
-    sinks: sinksOf(
+    caller: request.clientConnection.caller,
+    printers: printersOf(
       explanation,
       tracing?.under(request.headers),
       logEntry,
@@ -189,7 +191,7 @@ function respondToBody(
   const begun = handleBody(body, context, batch);
   if (begun instanceof Promise || compressOverBytes !== undefined)
     return respondToBodyLater(options, request, response, begun, explanation, context.verification);
-  writeAccounted(response, requestId, begun, reservation, explanation?.toString(), context.verification?.proof);
+  writeAccounted(request, response, begun, explanation?.toString(), context.verification?.proof);
   return undefined;
 }
 
@@ -212,20 +214,20 @@ async function respondToBodyLater(
   explanation: Explanation | undefined,
   verification: BodyVerification | undefined,
 ): Promise<void> {
-  const { id: requestId, reservation, access } = request;
+  const { reservation, access } = request;
   const rpcResponse = await begun;
   const encoded =
     compressOverBytes === undefined || rpcResponse === undefined
       ? rpcResponse
       : await compressResponse(rpcResponse, request, response, compressOverBytes, reservation);
   const write = (): void => {
-    writeAccounted(response, requestId, encoded, reservation, explanation?.toString(), verification?.proof);
+    writeAccounted(request, response, encoded, explanation?.toString(), verification?.proof);
   };
   const owner = access.share.name;
   if ((encoded?.body.length ?? 0) > METERED_RESPONSE_BYTES) turnBudget.run(owner, write);
   else write();
   if (encoded?.result === undefined) return;
-  const connection = connectionOf(request.socket);
+  const connection = request.clientConnection;
   const watchUnread = (): void => {
     connection.watchUnread(response, reservation);
   };

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffersOf, BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.ts';
 import type { Proof } from '../../jsonrpc/proof.ts';
 import type { RpcResponse } from '../../jsonrpc/response.ts';
-import type { Reservation } from '../../memory/reservation.ts';
-import { connectionOf, KEEP_ALIVE_S } from './client-connection.ts';
+import { KEEP_ALIVE_S, type IncomingRequest } from './client-connection.ts';
 import { REQUEST_BYTES } from './request-options.ts';
 import { PART_BYTES, writeInParts } from './write-in-parts.ts';
 
@@ -145,14 +144,13 @@ function addAllowance(headers: string[], { limit, remaining, resetS }: NonNullab
 
 /** Writes a response. Its bytes are accounted until the client has read them. */
 export function writeAccounted(
+  { id, reservation, clientConnection }: IncomingRequest,
   response: ServerResponse,
-  requestId: string,
   encoded: EncodedResponse | undefined,
-  reservation: Reservation,
   explanation?: string,
   proof?: Proof,
 ): void {
-  writeResponse(response, requestId, encoded, explanation, proof);
+  writeResponse(response, id, encoded, explanation, proof);
   reservation.setTo(REQUEST_BYTES + (encoded?.body.length ?? 0));
-  connectionOf(response.req.socket).watchUnread(response, reservation);
+  clientConnection.watchUnread(response, reservation);
 }

@@ -1,11 +1,7 @@
 import { durationOf } from '../../auth/formats/duration.ts';
 import { importKeys } from '../../auth/manage/import-keys.ts';
-import {
-  KeyStoreUnreachable,
-  mergePermissions,
-  type KeyStore,
-  type PermissionChange,
-} from '../../auth/stores/key-store.ts';
+import { mergePermissions, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
+import { StoreUnreachable } from '../../store/store-error.ts';
 import { readName, type CreatedKey, type KeyManager } from '../../auth/manage/manage-keys.ts';
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
@@ -16,7 +12,7 @@ import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usa
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import type { ActiveDrains } from '../../drains/active-drains.ts';
-import { newDrain } from '../../drains/drain-store.ts';
+import { newDrain } from '../../drains/drains.ts';
 import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
 import { suggest } from '../../config/suggest.ts';
 import { AdminError } from './read-admin-api.ts';
@@ -183,9 +179,9 @@ function toPermissionTexts(permissions: PermissionValues): PermissionChange {
   return Object.fromEntries(entries) as PermissionChange;
 }
 
-/** @throws KeyStoreUnreachable if the store failed meanwhile: the request can be repeated */
+/** @throws StoreUnreachable if the store failed meanwhile: the request can be repeated */
 function revocations({ revoked, failed }: RevokedKeys): object {
-  for (const { error } of failed) if (error instanceof KeyStoreUnreachable) throw error;
+  for (const { error } of failed) if (error instanceof StoreUnreachable) throw error;
   return {
     revoked: revoked.map((record) => shownKey(record)),
     failed: failed.map(({ id, error }) => ({

@@ -4,7 +4,8 @@ import { causeOf, type Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
 import { editableFields } from '../../auth/permissions/permission-fields.ts';
-import { KeyStoreError, KeyStoreFull, KeyStoreUnreachable, type KeyStore } from '../../auth/stores/key-store.ts';
+import type { KeyStore } from '../../auth/stores/key-store.ts';
+import { StoreError, StoreFull, StoreUnreachable } from '../../store/store-error.ts';
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
@@ -170,10 +171,10 @@ function toAdminError(error: unknown): AdminError {
     const [, name] = /^(\w+): /.exec(error.message) ?? [];
     return new AdminError(400, error.message, { field: name === undefined ? 'permissions' : `permissions.${name}` });
   }
-  if (error instanceof KeyStoreUnreachable)
+  if (error instanceof StoreUnreachable)
     return new AdminError(503, 'the key store cannot be reached at the moment', { retryAfterS: 1 });
-  if (error instanceof KeyStoreFull) return new AdminError(503, error.message, { retryAfterS: DISK_RETRY_S });
-  if (error instanceof KeyStoreError) return new AdminError(409, error.message);
+  if (error instanceof StoreFull) return new AdminError(503, error.message, { retryAfterS: DISK_RETRY_S });
+  if (error instanceof StoreError) return new AdminError(409, error.message);
   const { status, type } = error as { status?: unknown; type?: unknown };
   if (status === 413) return new AdminError(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);
   if (type === 'entity.parse.failed') return new AdminError(400, 'the body is not JSON');

@@ -41,7 +41,7 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
     try {
       const explanation = new Explanation(network, true);
       const context = {
-        ...{ network, limiter, log, access: operator, sinks: [explanation], requestId: nextRequestId() },
+        ...{ network, limiter, log, access: operator, printers: [explanation], requestId: nextRequestId() },
         isOperator: true as const,
         verification: openVerification(network, operator, undefined),
         ...{ deadline: clock.now() + callTimeoutMs, caller: new Cancellation() },

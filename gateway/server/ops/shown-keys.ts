@@ -1,6 +1,7 @@
 import { displayedRecord } from '../../auth/manage/displayed-record.ts';
 import { keyStateOf } from '../../auth/manage/key-state.ts';
-import { KeyStoreUnreachable, type KeyRecord } from '../../auth/stores/key-store.ts';
+import type { KeyRecord } from '../../auth/stores/key-store.ts';
+import { StoreUnreachable } from '../../store/store-error.ts';
 import { causeOf, type Log } from '../../config/log.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { UsageStore, UsageSum } from '../../usage/usage-store.ts';
@@ -46,7 +47,7 @@ export async function readQuotas(limiter: Limiter, record: KeyRecord): Promise<r
     const { limits } = compileAccess(record);
     return limits && (await limiter.readQuotas(limits));
   } catch (error) {
-    if (error instanceof KeyStoreUnreachable || error instanceof InvalidPermissionsError) return undefined;
+    if (error instanceof StoreUnreachable || error instanceof InvalidPermissionsError) return undefined;
     throw error;
   }
 }

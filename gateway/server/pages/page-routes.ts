@@ -20,7 +20,7 @@ import { networkOverTime } from './network-over-time.ts';
 import { networkSummary, type NetworkSummary } from './network-summary.ts';
 import { readPage, readWrongAddressPage, sendPage, type ConsoleLink } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
-import { acceptsHtml, acceptsJson } from '../http/incoming-request.ts';
+import { acceptsHtml, acceptsJson } from '../http/layer.ts';
 import { writeInParts } from '../http/write-in-parts.ts';
 
 /** The status is built at most once in this time. */

@@ -21,14 +21,29 @@ export interface ConsoleLink {
 const require = createRequire(import.meta.url);
 const folder = join(packageRoot, 'gateway/server/pages/assets');
 
+/** Pages that were read, by their paths. */
+const pages = new Map<string, Page>();
+
 /**
- * Reads a page and inlines its styles and scripts, so that it needs no other URL, at any path and behind any proxy. The
- * Content-Security-Policy allows each by its hash.
+ * Reads a page, once in a process.
  * @param path of the HTML file in the folder of assets; its links are relative to it
  * @param data for the page's scripts, as JSON in `#data`
  * @param links of the navigation, which each page has
  */
 export function readPage(path: string, data: object = {}, links: readonly ConsoleLink[] = []): Page {
+  const { html, policy } = pages.get(path) ?? readAssets(path);
+  const completed = html
+    .replace('<body>', (start) => start + navigation(links))
+    // JSON is not run, so it needs no hash. `<` is escaped, because `</script>` would end the element.
+    .replace('id="data">', (start) => start + JSON.stringify(data).replaceAll('<', '\\u003c'));
+  return { html: completed, policy };
+}
+
+/**
+ * Inlines the styles and scripts of a page, so that it needs no other URL, at any path and behind any proxy. The
+ * Content-Security-Policy allows each by its hash.
+ */
+function readAssets(path: string): Page {
   const hashes = { script: new Set<string>(), style: new Set<string>() };
   const inline = (kind: 'script' | 'style', file: string): string => {
     const text = readFileSync(pathOf(path, file), 'utf8');
@@ -38,10 +53,7 @@ export function readPage(path: string, data: object = {}, links: readonly Consol
   const html = readFileSync(join(folder, path), 'utf8')
     .replace(/<link rel="stylesheet" href="([\w./-]+)" \/>/g, (_, file: string) => inline('style', file))
     .replace(/<script src="([\w./-]+)"><\/script>/g, (_, file: string) => inline('script', file))
-    .replace('href="data:,"', `href="${icon}"`)
-    .replace('<body>', (start) => start + navigation(links))
-    // JSON is not run, so it needs no hash. `<` is escaped, because `</script>` would end the element.
-    .replace('id="data">', (start) => start + JSON.stringify(data).replaceAll('<', '\\u003c'));
+    .replace('href="data:,"', `href="${icon}"`);
   const policy = [
     "default-src 'none'",
     `script-src ${hashes.script.size === 0 ? "'none'" : [...hashes.script].join(' ')}`,
@@ -52,7 +64,9 @@ export function readPage(path: string, data: object = {}, links: readonly Consol
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
-  return { html, policy };
+  const page = { html, policy };
+  pages.set(path, page);
+  return page;
 }
 
 /** Files of a package of npm begin with its name. */

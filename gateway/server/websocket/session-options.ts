@@ -11,7 +11,7 @@ import { Reservation } from '../../memory/reservation.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import { openDecisionLog } from '../../observability/decision-log.ts';
-import { sinksOf } from '../../observability/call-sink.ts';
+import { printersOf } from '../../observability/call-record.ts';
 import type { Network } from '../../call/network.ts';
 import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
@@ -49,13 +49,15 @@ export interface SessionOptions {
   readonly accessLog: Log | undefined;
 }
 
+export type MessageContext = CallContext & { readonly reservation: Reservation };
+
 /** Creates the context for the calls of one message, by which subscriptions identify the message that opened them. */
 export function createContext(
   options: SessionOptions,
   network: Network,
   subscriptions: SocketSubscriptions,
   caller: Cancellation,
-): CallContext & { readonly reservation: Reservation } {
+): MessageContext {
   const { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog, memory, recentCalls } = options;
   const { access } = keySessions;
   const logEntry = openAccessLogEntry(accessLog, requestId);
@@ -71,7 +73,7 @@ export function createContext(
     requestId,
     deadline,
     caller,
-    sinks: sinksOf(tracing, logEntry, recorded, openDecisionLog(log, requestId, access.record.id)),
+    printers: printersOf(tracing, logEntry, recorded, openDecisionLog(log, requestId, access.record.id)),
     log,
     logEntry,
     subscriptions,

@@ -2,17 +2,19 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { clock } from '../../clock/clock.ts';
 import type { CallerShare } from '../../admission/key-share.ts';
-import { rejectBody } from '../../call/handle-body.ts';
+import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
+import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
+import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import type { Network } from '../../call/network.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, type DrainReason } from './close-codes.ts';
 import { sentBytes } from '../http/node-internals.ts';
-import { handleMessage } from './handle-message.ts';
-import { createContext, type SessionOptions } from './session-options.ts';
+import { DECODED_FACTOR, REQUEST_BYTES } from '../http/request-options.ts';
+import { createContext, type MessageContext, type SessionOptions } from './session-options.ts';
 import { SocketBuffers } from './socket-buffers.ts';
 import { SocketFrames } from './socket-frames.ts';
 
@@ -260,11 +262,15 @@ export class Session {
     context.network.use.begin();
     this.#reservations.add(context.reservation);
     try {
-      const handled = handleMessage(message, context, this.#options);
-      const { body, isRejected } = handled instanceof Promise ? await handled : handled;
-      if (body !== undefined) this.#send(body);
-      this.#rejected = isRejected ? this.#rejected + 1 : 0;
-      if (this.#rejected > MAX_REJECTED) this.#frames.delay(REJECTED_DELAY_MS);
+      context.reservation.begin(REQUEST_BYTES + message.length * (1 + DECODED_FACTOR));
+      const begun = handleBody(message, context, this.#options.batch);
+      const response = begun instanceof Promise ? await begun : begun;
+      context.logEntry?.write();
+      if (response !== undefined) this.#send(response.body);
+      this.#countRejected(response !== undefined && response.status >= 400);
+    } catch (error) {
+      this.#send(bodyRejectionResponse(this.#rejectionOf(error, context)).body);
+      this.#countRejected(true);
     } finally {
       this.#reservations.delete(context.reservation);
       context.reservation.release();
@@ -274,6 +280,22 @@ export class Session {
     }
     this.#subscriptions.startNotifications(context);
     this.#handlePending();
+  }
+
+  #countRejected(isRejected: boolean): void {
+    this.#rejected = isRejected ? this.#rejected + 1 : 0;
+    if (this.#rejected > MAX_REJECTED) this.#frames.delay(REJECTED_DELAY_MS);
+  }
+
+  /** The rejection of a message as a whole, which is counted and logged. */
+  #rejectionOf(error: unknown, { logEntry, network, access }: MessageContext): RpcError {
+    const { metrics, recentCalls, requestId, log } = this.#options;
+    const rejection = rejectionOf(error, requestId, log);
+    metrics.rejected(rejection.reason);
+    recentCalls?.addRejection({ requestId, network: network.config.slug, key: access.record }, rejection);
+    logEntry?.rejectedBy(rejection);
+    logEntry?.write(rejection.reason);
+    return rejection;
   }
 
   /** @returns false if the message is rejected, or the socket was closed */

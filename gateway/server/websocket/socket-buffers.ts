@@ -5,7 +5,6 @@ import { BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.t
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { sentBytes } from '../http/node-internals.ts';
-import { notificationFrames } from './notification-frames.ts';
 import { TICK_MS } from './session-options.ts';
 
 /** Fewer unread bytes are normal. */
@@ -22,6 +21,7 @@ const MAX_UNREAD_BYTES = 64_000_000;
 const MAX_JOINED_BYTES = 262_144;
 /** More is written at once: what is held counts as unread until all of it is in the kernel. */
 const MAX_HELD_BYTES = 65_536;
+const NOTIFICATION_END = '}}';
 
 export interface SocketBuffersOptions {
   readonly memory: MemoryBudget;
@@ -43,8 +43,7 @@ export class SocketBuffers {
   #isReleased = false;
   /** Upper bound of the unread bytes that are notifications. */
   #notificationBytes = 0;
-  /** The turn of the event loop of its last notification. */
-  #notifiedTurn = -1;
+  #isHeld = false;
   #hasUnread = false;
   #slowChecks = 0;
   #stalledChecks = 0;
@@ -87,7 +86,7 @@ export class SocketBuffers {
    * because no other message may be sent between them.
    */
   send(body: Body): void {
-    turnWrites.hold(this.#connection, byteLengthOf(body));
+    this.#hold(byteLengthOf(body));
     if (!(body instanceof BufferList)) this.#socket.send(body, { binary: false });
     else if (body.length <= MAX_JOINED_BYTES) this.#socket.send(body.join(), { binary: false });
     else {
@@ -99,9 +98,9 @@ export class SocketBuffers {
   }
 
   /**
-   * Sends notifications, all in one write: at once, so that the first client of thousands need not wait for the last one. Only
-   * further ones of the same turn of the event loop leave together.
-   * @param start the JSON text of each before its result
+   * Sends notifications.
+   * @param start the JSON text of each before its result, without characters beyond ASCII
+   * @param results JSON texts, which all subscribers of a kind share
    */
   notify(start: string, results: readonly Buffer[]): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
@@ -110,14 +109,38 @@ export class SocketBuffers {
       this.#options.close(reason);
       return;
     }
-    const frames = notificationFrames(start, results);
-    this.#notificationBytes += frames.length;
-    if (this.#notifiedTurn === turnWrites.turn) turnWrites.hold(this.#connection, frames.length);
-    else this.#notifiedTurn = turnWrites.begin();
-    // Not by ws, which sends nothing of its own in the middle of a message.
-    this.#connection.write(frames);
+    const before = this.#socket.bufferedAmount;
+    this.#connection.cork();
+    for (const result of results) {
+      const message = Buffer.allocUnsafe(start.length + result.length + NOTIFICATION_END.length);
+      message.write(start, 'latin1');
+      result.copy(message, start.length);
+      message.write(NOTIFICATION_END, start.length + result.length, 'latin1');
+      this.#socket.send(message, { binary: false });
+    }
+    const bytes = this.#socket.bufferedAmount - before;
+    this.#notificationBytes += bytes;
+    // What is corked is counted already.
+    this.#hold(0);
+    this.#connection.uncork();
     this.#account();
   }
+
+  /** Small writes of one turn of the event loop leave together, in one system call. */
+  #hold(bytes: number): void {
+    if (this.#connection.writableLength + bytes > MAX_HELD_BYTES) this.#release();
+    else if (!this.#isHeld) {
+      this.#isHeld = true;
+      this.#connection.cork();
+      clock.setImmediate(this.#release);
+    }
+  }
+
+  readonly #release = (): void => {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#connection.uncork();
+  };
 
   /** Runs before sending, so that one call of `notify` may exceed the limit. */
   #checkNotifications(): 'slow-reader' | 'overloaded' | undefined {
@@ -184,41 +207,3 @@ export class SocketBuffers {
     this.#takenBytes = bytes;
   }
 }
-
-/** Small writes of one turn of the event loop leave together: one system call for each connection. */
-class TurnWrites {
-  #connections: Socket[] = [];
-  /** Of the event loop, among those that have writes. */
-  turn = 0;
-  #isScheduled = false;
-
-  /** @returns the turn of now */
-  begin(): number {
-    if (!this.#isScheduled) clock.setImmediate(this.#release);
-    this.#isScheduled = true;
-    return this.turn;
-  }
-
-  /** To be called before a write of this many bytes. */
-  hold(connection: Socket, bytes: number): void {
-    const isHeld = connection.writableCorked > 0;
-    if (connection.writableLength + bytes > MAX_HELD_BYTES) {
-      if (isHeld) connection.uncork();
-      return;
-    }
-    if (isHeld) return;
-    connection.cork();
-    this.#connections.push(connection);
-    this.begin();
-  }
-
-  readonly #release = (): void => {
-    const connections = this.#connections;
-    this.#connections = [];
-    this.#isScheduled = false;
-    this.turn++;
-    for (const connection of connections) connection.uncork();
-  };
-}
-
-const turnWrites = new TurnWrites();

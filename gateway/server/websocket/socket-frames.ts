@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
-import type { Writable } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { clock } from '../../clock/clock.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { FrameScan } from './frame-scan.ts';
 import type { SocketBuffers } from './socket-buffers.ts';
+import { joinParts, messageEnded, receiverOf, replaceReader, type Receiver } from './ws-internals.ts';
 
 /** Frames of one piece: some 0.2 ms, if each is a message that Gatehouse rejects. */
 const MAX_FRAMES = 16;
@@ -15,20 +15,6 @@ const MESSAGE_TIMEOUT_MS = 30_000;
 const IGNORED_BYTES = 65_536;
 /** Size of a control frame without its payload. */
 const CONTROL_FRAME_BYTES = 6;
-/** Fragments of one message. */
-export const MAX_FRAGMENTS = 4_096;
-/** Smaller chunks are joined: each takes some 250 bytes, and keeps all that was read with it, even for one byte. */
-const JOINED_BELOW_BYTES = 65_536;
-const MAX_SMALL_CHUNKS = 32;
-
-/** The members of ws's receiver that hold an incomplete message (ws 8.21, lib/receiver.js). */
-interface Receiver extends Pick<Writable, '_write'> {
-  /** Fragments of the message. */
-  _fragments: Buffer[];
-  /** Bytes of the incomplete fragment, as they were read. */
-  _buffers: Buffer[];
-  _maxFragments: number;
-}
 
 /**
  * Reads the frames of one socket. The bytes of its connection are passed to ws a few frames at a time, within the budget of
@@ -61,19 +47,12 @@ export class SocketFrames {
     this.#buffers = buffers;
     this.#key = key;
     this.#startBytes = connection.bytesRead;
-    this.#receiver = (socket as unknown as { readonly _receiver: Receiver })._receiver;
-    const write = this.#receiver._write.bind(this.#receiver);
-    this.#receiver._write = (...args) => {
-      write(...args);
-      this.#joinParts();
-    };
-    this.#pass = connection.listeners('data').at(-1) as (bytes: Buffer) => void;
-    connection.on('data', (bytes: Buffer) => {
+    this.#receiver = receiverOf(socket);
+    this.#pass = replaceReader(connection, (bytes) => {
       if (this.#hasEnded) return;
       this.#rest.push(bytes);
       this.#continue();
     });
-    connection.off('data', this.#pass);
     connection.on('resume', () => {
       if (this.#isWaiting) connection.pause();
       else if (this.#rest.length > 0 && !this.#isPassing) this.#continue();
@@ -90,7 +69,7 @@ export class SocketFrames {
   /** To be called for each complete message. */
   messageEnded(): void {
     this.#startBytes = this.#connection.bytesRead;
-    this.#receiver._maxFragments = MAX_FRAGMENTS;
+    messageEnded(this.#receiver);
   }
 
   /** Excludes a ping or pong, which may arrive within a message. */
@@ -155,39 +134,12 @@ export class SocketFrames {
     this.#isPassing = true;
     this.#pass.call(this.#connection, end === bytes.length ? bytes : bytes.subarray(0, end));
     this.#isPassing = false;
+    joinParts(this.#receiver);
     if (this.#scan.hasClosed) this.#end();
   };
-
-  #joinParts(): void {
-    const receiver = this.#receiver;
-    const { _fragments: fragments, _buffers: buffers } = receiver;
-    if (fragments.length > 0) {
-      receiver._fragments = joinSmall(fragments);
-      // The joined ones count, too. 0 would be no limit.
-      receiver._maxFragments = Math.max(1, receiver._maxFragments - (fragments.length - receiver._fragments.length));
-    }
-    if (buffers.length > 0) receiver._buffers = joinSmall(buffers);
-  }
 
   readonly #end = (): void => {
     this.#hasEnded = true;
     this.#rest = [];
   };
-}
-
-/** Joins the last small chunks into one with memory of its own, if they are many or keep much more than their bytes. */
-function joinSmall(chunks: Buffer[]): Buffer[] {
-  let [from, bytes, keptBytes] = [chunks.length, 0, 0];
-  for (; from > 0; from--) {
-    const { length, buffer } = chunks[from - 1] as Buffer;
-    if (length >= JOINED_BELOW_BYTES) break;
-    bytes += length;
-    keptBytes += buffer.byteLength;
-  }
-  const small = chunks.slice(from);
-  if (small.length <= MAX_SMALL_CHUNKS && keptBytes <= 2 * bytes + JOINED_BELOW_BYTES / 4) return chunks;
-  const joined = Buffer.allocUnsafeSlow(bytes);
-  let at = 0;
-  for (const chunk of small) at += chunk.copy(joined, at);
-  return [...chunks.slice(0, from), joined];
 }

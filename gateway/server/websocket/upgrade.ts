@@ -5,18 +5,17 @@ import { openVerification } from '../../call/verification.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
-import { connectionOf } from '../http/client-connection.ts';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/client-connection.ts';
 import { accessOf, checkAccess, keyOf, recordRejection } from '../http/find-caller.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
-import { MAX_FRAGMENTS } from './socket-frames.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { TICK_MS, type SessionOptions } from './session-options.ts';
 import { Session } from './session.ts';
+import { MAX_FRAGMENTS } from './ws-internals.ts';
 
 /** A drain closes sockets within this time, at most this far apart: clients reconnect as soon as they are closed. */
 const STAGGER_MS = 3_000;
@@ -78,7 +77,7 @@ export class WebSocketUpgrades {
         this.#checkSockets(access);
         await shared;
       }
-      options.memory.admit(access.share.holder);
+      options.memory.guard?.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const network = this.#findNetwork(request);
       const verify = headers['x-gatehouse-verify'];
@@ -159,7 +158,7 @@ export class WebSocketUpgrades {
 
   #findNetwork(request: IncomingRequest): Network {
     if (this.#isDraining) throw new RpcError('stopping');
-    const target = connectionOf(request.socket).target(this.#options, request);
+    const target = request.clientConnection.target(this.#options, request);
     if (target?.network === undefined) throw new RpcError('unknown-network', this.#options.networks.hint);
     // Each transport has its own address, so that proxies in front of the gateway can distinguish them.
     if (!target.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');

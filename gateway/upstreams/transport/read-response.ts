@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { exceeds } from '../../json/nesting.ts';
 import { ValueEnd } from '../../json/value-end.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import { errorLimits, resultLimits } from '../../spec/result-bounds.ts';
+import { errorLimits, MAX_ERROR_BYTES, resultLimits } from '../../spec/result-bounds.ts';
 import type { BodyRest } from './body-rest.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
@@ -56,7 +56,7 @@ function readMembers(response: HttpResponse, id: number, secrets: Secrets | unde
   for (const name of envelopeMembers) {
     const value = members.get(name);
     if (value === undefined) continue;
-    if (exceeds(value, errorLimits)) throw new TooManyValues();
+    if (value.length > MAX_ERROR_BYTES || exceeds(value, errorLimits)) throw new TooManyValues();
     read[name] = parse(value.toString('utf8'));
   }
   if (isMeaningful(read['error']) || result === undefined) return readFailed(read, id, response);

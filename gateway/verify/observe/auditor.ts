@@ -5,7 +5,7 @@ import { causeOf, type Log } from '../../config/log.ts';
 import type { NetworkAuditMetrics } from '../../metrics/audit-metrics.ts';
 import type { Differences } from '../../observability/differences.ts';
 import type { AuditReport } from '../../observability/audit-report.ts';
-import type { CallSink } from '../../observability/call-sink.ts';
+import type { CallRecord } from '../../observability/call-record.ts';
 import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
@@ -31,7 +31,7 @@ export interface RespondedCall {
   readonly pinned: { readonly params: readonly unknown[] } | undefined;
   /** Undefined for a call of Gatehouse itself. */
   readonly cancellation: Cancellation | undefined;
-  readonly sinks: readonly Pick<CallSink, 'audited'>[];
+  readonly record?: Pick<CallRecord, 'audits' | 'audited'> | undefined;
 }
 
 export interface AuditorOptions {
@@ -65,14 +65,13 @@ export class Auditor {
 
   /** Begins an audit of this share of the calls, and of each call whose explanation includes it. */
   sample(first: Upstream, call: RespondedCall, response: UpstreamResponse): void {
-    const { method, pinned, cancellation, sinks } = call;
-    const onAudit = sinks.find(({ audited }) => audited !== undefined)?.audited;
+    const { method, pinned, cancellation, record } = call;
     const { share, observes } = this.#options;
-    if (onAudit === undefined && (random.number() >= share || observes?.(method.name) === false)) return;
+    if (record?.audits === undefined && (random.number() >= share || observes?.(method.name) === false)) return;
     const isPossible = cancellation !== undefined && isAuditable(method) && this.#inProgress < MAX_IN_PROGRESS;
     if (!isPossible) return;
     const ended = this.#audit(first, method, pinned?.params ?? call.params, response);
-    onAudit?.(ended);
+    record?.audited(ended);
   }
 
   /** Cancels the audits in progress. Their outcomes are not recorded: the network may be removed. */

@@ -10,7 +10,7 @@ export const manyAddresses: Attack = {
   sends:
     '100 client addresses, each with 65 kB of pipelined `GET /openrpc.json`, responses never read, and again 0.5 s after a close',
   bound:
-    'all addresses together have a quarter of the memory budget; a connection that pipelines too much is closed, and the rest of a read is not parsed',
+    'all addresses together have a quarter of the memory budget; a connection that pipelines more than 10 requests closes, and the rest of a read is not parsed',
   seconds: 6,
   key: undefined,
   // A guard rejects most of the later ones.

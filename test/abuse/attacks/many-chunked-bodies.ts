@@ -8,7 +8,7 @@ export const manyChunkedBodies: Attack = {
   name: '200 bodies in chunks of one byte, without a key',
   sends: '200 connections, each with an endless body in chunks of one byte, and again 0.5 s after a close',
   bound:
-    'a connection with very many chunks waits for its turn; if several send them at once, the further ones are closed',
+    'a connection with very many chunks waits; if several send them at once, the further ones are closed, and the rest of a read is not parsed',
   seconds: 8,
   key: undefined,
   atLeast: { connections: CONNECTIONS, bytes: CONNECTIONS * 6 * CHUNKS_PER_WRITE },

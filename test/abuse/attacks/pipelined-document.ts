@@ -8,7 +8,7 @@ const BYTES = 65_000;
 export const pipelinedDocument: Attack = {
   name: '`/openrpc.json` without a key',
   sends: '8 connections, each with 65 kB of pipelined `GET /openrpc.json`, responses never read',
-  bound: '4 requests read ahead per connection; the document is serialised once',
+  bound: '10 pipelined requests per connection; the document is serialised once',
   seconds: 10,
   key: undefined,
   atLeast: { connections: CONNECTIONS, bytes: CONNECTIONS * BYTES },

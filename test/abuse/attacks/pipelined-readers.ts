@@ -10,7 +10,7 @@ export const pipelinedReaders: Attack = {
   name: 'pipelined pages, all read',
   sends:
     '12 connections that pipeline GET without a pause, 4 each of `/docs`, of the path of a key that does not exist and of `/metrics` on `OPS_PORT`, and read all responses',
-  bound: 'pipelined requests begin in time slices; simultaneous requests share one page of metrics',
+  bound: '10 pipelined requests per connection, which then closes; simultaneous requests share one page of metrics',
   seconds: 5,
   key: undefined,
   atLeast: { connections: 3 * CONNECTIONS_EACH, bytes: 100_000 },

@@ -12,7 +12,7 @@ const LINES = Math.floor(16_250 / LINE.length) - 4;
 export const tinyHeaders: Attack = {
   name: 'unfinished heads of tiny headers',
   sends: '4,980 connections, each with an unfinished head of 16 kB in lines of 7 bytes',
-  bound: 'at most 100 unfinished heads have more than 100 headers; a head has 10 s; `CONNECTIONS_MAX`',
+  bound: 'a head has at most 100 headers, and 10 s; `CONNECTIONS_MAX`',
   seconds: 20,
   key: undefined,
   atLeast: { connections: CONNECTIONS, bytes: CONNECTIONS * LINES * LINE.length },

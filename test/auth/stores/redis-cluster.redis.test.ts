@@ -5,7 +5,7 @@ import { RedisKeyStore } from '../../../gateway/auth/stores/redis-key-store.ts';
 import { KeyManager } from '../../../gateway/auth/manage/manage-keys.ts';
 import { digestOf, keyIdOf } from '../../../gateway/auth/formats/key.ts';
 import { lastDays } from '../../../gateway/usage/usage-store.ts';
-import { openUsageStore } from '../../../gateway/usage/open-usage-store.ts';
+import { openUsage } from '../../usage/open-usage.ts';
 import { findRedisProblem } from '../../../gateway/redis/check-redis.ts';
 import { parseRedisUrl } from '../../../gateway/redis/url.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
@@ -132,10 +132,8 @@ describe('two gateways on a cluster of three Redis', () => {
   it('add up the usage of a key', async () => {
     const { id, key = '' } = await manager.create('counted', {});
     for (let time = 0; time < 3; time += 1) await statuses(key);
-    const usage = openUsageStore({ REDIS_URL: cluster.url, DATA_DIR: '' }, silent);
-    await usage.waitUntilReady(SOON_MS);
+    const usage = await openUsage({ REDIS_URL: cluster.url, DATA_DIR: '' });
     await eventually(async () => (await usage.read(id, lastDays(1)))[0]?.calls === 6);
-    await usage.close();
   });
 
   it('serve cached keys while a node hangs, and all keys after it resumes', async () => {

@@ -72,7 +72,7 @@ describe('keys in Redis', () => {
     await expect(store.waitUntilReady(1_000)).rejects.toThrow('Redis is unreachable (ECONNREFUSED): check REDIS_URL');
     expect(store.isAvailable).toBe(false);
     const find = () =>
-      expect(store.find(digestOf('a'))).rejects.toMatchObject({ name: 'KeyStoreUnreachable', code: 'ECONNREFUSED' });
+      expect(store.find(digestOf('a'))).rejects.toMatchObject({ name: 'StoreUnreachable', code: 'ECONNREFUSED' });
     expect(await waits(find)).toBe(false);
   });
 

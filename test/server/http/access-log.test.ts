@@ -1,27 +1,29 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
+import { readMetrics } from '../../metrics/read-metrics.ts';
 import { eventually } from '../../support/eventually.ts';
-import { startFakeNode } from '../../support/fake-node.ts';
+import { asUsual, type Exchange } from '../../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from '../websocket/caller.ts';
 
 type Line = Record<string, unknown>;
 
-async function open(env: Record<string, string>): Promise<{ gateway: TestGateway; lines: Line[] }> {
+async function open(env: Record<string, string>): Promise<{ gateway: TestGateway; lines: Line[]; node: FakeNode }> {
   const lines: Line[] = [];
   const write = (text: string): void => {
     const line = JSON.parse(text) as Line;
     if (line['msg'] === 'request') lines.push(line);
   };
   const log = pino({ level: 'trace', base: null }, { write });
-  const node = await startFakeNode({ chainId: 7, responses: { eth_getTransactionReceipt: null } });
+  const node = await startFakeNode({ chainId: 7, responses: { eth_getTransactionReceipt: null, eth_getLogs: [] } });
   const gateway = await startGateway({ test: network(7, [node.url]) }, env, log);
   onTestFinished(async () => {
     await gateway.stop();
     await node.close();
   });
-  return { gateway, lines };
+  return { gateway, lines, node };
 }
 
 const receipt = { jsonrpc: '2.0', id: 1, method: 'eth_getTransactionReceipt', params: [`0x${'11'.repeat(32)}`] };
@@ -81,6 +83,22 @@ it('ACCESS_LOG=on logs a line for each request, with its key, methods and outcom
   for (const hidden of ['s3cret', gateway.key, digestOf(gateway.key)]) {
     expect(JSON.stringify(lines)).not.toContain(hidden);
   }
+});
+
+it('a range that joins an identical call in progress is coalesced', async () => {
+  const { gateway, lines, node } = await open({ ACCESS_LOG: 'on' });
+  const held: Exchange[] = [];
+  node.always((exchange) => void held.push(exchange), 'eth_getLogs');
+  const logs = [{ fromBlock: '0x1', toBlock: '0x1' }];
+  const first = gateway.call('test', 'eth_getLogs', logs);
+  await eventually(() => held.length === 1);
+  const second = gateway.call('test', 'eth_getLogs', logs);
+  await eventually(async () => (await readMetrics(gateway.address)).value('gatehouse_calls_coalesced_total') === 1);
+  node.always(asUsual, 'eth_getLogs');
+  for (const exchange of held) asUsual(exchange);
+  await Promise.all([first, second]);
+  await eventually(() => lines.length === 2);
+  expect(lines.map(({ cache }) => cache).toSorted()).toEqual(['coalesced', 'not-cacheable']);
 });
 
 it('is off by default', async () => {

@@ -42,8 +42,8 @@ const ambiguous: [string, string][] = [
   ['two equal Host lines', `POST PATH HTTP/1.1\r\nhost: a\r\nhOsT: a\r\n${withLength}`],
   ['two Host lines in HTTP/1.0', `POST PATH HTTP/1.0\r\nhost: a\r\nhost: b\r\n${withLength}`],
   [
-    'a second Host after 1,200 headers',
-    `POST PATH HTTP/1.1\r\nhost: a\r\n${'a:b\r\n'.repeat(1_200)}host: b\r\n${withLength}`,
+    'a second Host after 90 headers',
+    `POST PATH HTTP/1.1\r\nhost: a\r\n${'a:b\r\n'.repeat(90)}host: b\r\n${withLength}`,
   ],
   ['gzip before chunked', `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip, chunked${inChunks}`],
   [
@@ -57,8 +57,8 @@ const ambiguous: [string, string][] = [
     `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked${inChunks}`,
   ],
   [
-    'gzip after 1,200 headers',
-    `POST PATH HTTP/1.1\r\nhost: a\r\n${'a:b\r\n'.repeat(1_200)}transfer-encoding: gzip, chunked${inChunks}`,
+    'gzip after 90 headers',
+    `POST PATH HTTP/1.1\r\nhost: a\r\n${'a:b\r\n'.repeat(90)}transfer-encoding: gzip, chunked${inChunks}`,
   ],
   [
     'chunks in HTTP/1.0',
@@ -136,13 +136,14 @@ describe.each(ambiguous.filter(([name]) => name === 'two Host lines' || name ===
 
 describe('the length of a body', () => {
   it.each([
-    ['after 1,200 headers', ''],
-    ['after 1,200 headers of an ignored upgrade', h2c],
+    ['after 98 headers', ''],
+    ['after 96 headers of an ignored upgrade', h2c],
   ])('%s is used: the body is not read as a request', async (_, upgrade) => {
     const inner = complete(post('PATH', call(5)));
     const before = node.callsOf(method).length;
     connection = await openRaw(gateway.gateway.port);
-    const headers = `host: a\r\n${upgrade}${'a:b\r\n'.repeat(1_200)}content-length: ${inner.length}\r\n\r\n`;
+    const others = 'a:b\r\n'.repeat(upgrade === '' ? 98 : 96);
+    const headers = `host: a\r\n${upgrade}${others}content-length: ${inner.length}\r\n\r\n`;
     connection.send(complete(`POST PATH HTTP/1.1\r\n${headers}`) + inner + complete(post('PATH', call(6))));
     expect(await connection.response()).toMatchObject({
       status: 400,

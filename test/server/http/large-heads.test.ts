@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { scenarioPause } from '../../support/scenario-pause.ts';
-import { openRaw } from './raw-connection.ts';
+import { head, openRaw } from './raw-connection.ts';
 
 let node: FakeNode;
 let gateway: TestGateway;
@@ -16,28 +14,26 @@ afterAll(async () => {
   await node.close();
 });
 
-it('at most 100 unfinished heads with more than 100 headers are kept', async () => {
-  const head = `GET /openrpc.json HTTP/1.1\r\nhost: a\r\n${'a:b\r\n'.repeat(300)}`;
-  const connections = await Promise.all(Array.from({ length: 110 }, () => openRaw(gateway.gateway.port)));
-  let served = 0;
-  for (const connection of connections) {
-    connection.send(head);
-    connection.response().then(
-      ({ status }) => {
-        if (status === 200) served++;
-      },
-      () => undefined,
-    );
-  }
-  // The gateway has read all of them, also on a loaded machine.
-  await scenarioPause(3_000);
-  for (const connection of connections) connection.send('\r\n');
-  await eventually(() => served === 100);
-  // A usual call, and a head with many headers, are served as before.
-  expect((await gateway.call('main', 'net_version')).result).toBe('5');
-  const late = await openRaw(gateway.gateway.port);
-  late.send(`${head}\r\n`);
-  expect((await late.response()).status).toBe(200);
-  expect(served).toBe(100);
-  for (const connection of [...connections, late]) connection.destroy();
+const headers = (count: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-${at}`, 'b']));
+
+it('a request with 100 headers is served, and one with more is 400', async () => {
+  const connection = await openRaw(gateway.gateway.port);
+  connection.send(head('GET /livez', headers(99)));
+  expect((await connection.response()).status).toBe(200);
+  connection.send(head('GET /livez', headers(100)));
+  const { status, body } = await connection.response();
+  expect([status, body]).toEqual([400, expect.stringContaining('more than 100 headers')]);
+  await connection.closed;
+});
+
+it('an upgrade with more than 100 headers is 400', async () => {
+  const connection = await openRaw(gateway.gateway.port);
+  const websocket = {
+    ...{ connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' },
+    'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+  };
+  connection.send(head(`GET /main/ws/v3/${gateway.key}`, { ...headers(100), ...websocket }));
+  expect((await connection.response()).status).toBe(400);
+  await connection.closed;
 });

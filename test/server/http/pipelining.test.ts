@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
-import { hang } from '../../support/behaviours.ts';
+import { slow } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -9,6 +9,7 @@ import { openRaw, post, head, type RawConnection } from './raw-connection.ts';
 
 const size = 1_000_000;
 const inProgressMax = 5;
+const handledMax = 10;
 /** Each position makes another call: identical ones would be coalesced. */
 const codeOf = (position: number): string =>
   `{"jsonrpc":"2.0","id":${position},"method":"eth_getCode","params":["0x${String(position).padStart(40, '0')}","latest"]}`;
@@ -55,7 +56,7 @@ const handled = (): number => node.callsOf('eth_getCode').length;
 describe('pipelined requests', () => {
   it('are handled only as far as the client reads, and all get their responses in order', async () => {
     await start();
-    const count = 40;
+    const count = handledMax;
     const connection = await pipelineUnread(Array.from({ length: count }, (_, at) => post(path, codeOf(at))));
     // The kernel's buffers take some responses, which do not count as unread.
     await eventually(() => handled() >= inProgressMax);
@@ -80,7 +81,7 @@ describe('pipelined requests', () => {
     const chunked = (body: string): string =>
       head(`POST ${path}`, { 'transfer-encoding': 'chunked' }) + body.replaceAll(/./g, '1\r\n$&\r\n') + '0\r\n\r\n';
     const connection = await open();
-    const count = 4 * inProgressMax;
+    const count = handledMax;
     connection.send(Array.from({ length: count }, (_, at) => chunked(codeOf(at))).join(''));
     for (let at = 0; at < count; at++) {
       const { body } = await connection.response();
@@ -97,34 +98,52 @@ describe('pipelined requests', () => {
     await eventually(async () => (await bufferedBytes()) <= before);
   });
 
-  it('without a key count for the address, which is disconnected beyond its share', async () => {
-    await start({ BODIES_MAX_BYTES: '28000000' });
-    const page = Array.from({ length: 400 }, () => head('GET /openrpc.json'));
-    const connections = [await pipelineUnread(page), await pipelineUnread(page)];
-    await eventually(async () => {
-      const { value } = await readMetrics(gateway.address);
-      return value('gatehouse_memory_rejections_total', { reason: 'connection' }) === 1;
-    });
-    expect(await bufferedBytes()).toBeLessThan(8_000_000);
-    // A key has a share of its own.
-    expect((await gateway.post('main', local)).status).toBe(200);
-    for (const connection of connections) connection.destroy();
+  it('beyond ten are not handled, and the connection closes after the responses to ten', async () => {
+    await start();
+    const connection = await open();
+    connection.send(Array.from({ length: 100 }, (_, at) => post(path, codeOf(at))).join(''));
+    for (let at = 0; at < handledMax; at++) {
+      const { body, headers } = await connection.response();
+      expect(body.slice(0, 24)).toBe(`{"jsonrpc":"2.0","id":${at},`.slice(0, 24));
+      expect(headers['connection']).toBe(at === handledMax - 1 ? 'close' : 'keep-alive');
+    }
+    await connection.closed;
+    expect(handled()).toBe(handledMax);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_memory_rejections_total', { reason: 'connection' })).toBe(1);
     await eventually(async () => (await bufferedBytes()) < 100_000);
   });
 
-  it('after an ambiguous one are not handled, and count for the address too', async () => {
-    await start({ BODIES_MAX_BYTES: '8000000' });
+  it('are handled again and again, if at most ten are sent at once', async () => {
+    await start();
+    const connection = await open();
+    for (let round = 0; round < 5; round++) {
+      connection.send(Array.from({ length: handledMax }, () => post(path, local)).join(''));
+      for (let at = 0; at < handledMax; at++) expect((await connection.response()).status).toBe(200);
+    }
+  });
+
+  it('begin in their order', async () => {
+    await start();
+    const connection = await open();
+    node.always(slow(20), 'eth_getCode');
+    connection.send(Array.from({ length: handledMax }, (_, at) => post(path, codeOf(at))).join(''));
+    for (let at = 0; at < handledMax; at++) await connection.response();
+    const positions = node.callsOf('eth_getCode').map(({ params }) => Number((params as string[])[0]));
+    expect(positions.slice(inProgressMax)).toEqual([5, 6, 7, 8, 9].map((at) => Number(`0x${at}`)));
+  });
+
+  it('after an ambiguous one are not handled', async () => {
+    await start();
     const ambiguous = `POST ${path} HTTP/1.1\r\nhost: a\r\nhost: b\r\ncontent-length: 0\r\n\r\n`;
-    node.next(hang, 'eth_getCode');
-    await pipelineUnread([
-      post(path, codeOf(0)),
-      ambiguous,
-      ...Array.from({ length: 1_000 }, () => head('GET /livez')),
-    ]);
-    await eventually(async () => {
-      const { value } = await readMetrics(gateway.address);
-      return value('gatehouse_memory_rejections_total', { reason: 'connection' }) === 1;
-    });
+    const connection = await open();
+    connection.send(
+      [post(path, codeOf(0)), ambiguous, ...Array.from({ length: 100 }, () => post(path, codeOf(1)))].join(''),
+    );
+    expect((await connection.response()).status).toBe(200);
+    expect((await connection.response()).status).toBe(400);
+    await connection.closed;
+    expect(handled()).toBe(1);
     await eventually(async () => (await bufferedBytes()) < 100_000);
   });
 });

@@ -1,16 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { digestOf } from '../../../gateway/auth/formats/key.ts';
 import { keyFileVersion } from '../../../gateway/auth/stores/key-file.ts';
 import { keyRecord } from '../../../gateway/auth/stores/key-store.ts';
 import { listKeys } from '../../../gateway/server/ops/list-keys.ts';
 import { shownKeys } from '../../../gateway/server/ops/shown-keys.ts';
-import { appendUsage, linesOf } from '../../../gateway/usage/usage-file.ts';
-import { FileUsageStore } from '../../../gateway/usage/file-usage-store.ts';
-import { dayOf, lastDays } from '../../../gateway/usage/usage-store.ts';
-import { silent } from '../../auth/auth-setup.ts';
+import { dayOf } from '../../../gateway/usage/usage-store.ts';
+import { openUsage } from '../../usage/open-usage.ts';
 import { adminToken, appKeys, startKeysGateway, type KeysGateway } from '../../pages/keys-gateway.ts';
 
 let own: KeysGateway;
@@ -51,10 +50,11 @@ it('POST /admin/keys/revoke revokes keys with one write of the key file, and nam
 });
 
 it('GET /admin/keys has the keys without usage while usage cannot be read', async () => {
-  const digits = '0123456789abcdef'.split('');
-  // Folders in the place of the usage files.
-  for (const day of lastDays(2))
-    for (const digit of digits) mkdirSync(join(own.gateway.dataDir, 'usage', day, `${digit}.txt`), { recursive: true });
+  const usage = await openUsage({ REDIS_URL: undefined, DATA_DIR: own.gateway.dataDir });
+  await usage.add([{ key: '0123456789ab', day: dayOf(Date.now()), number: 1, amounts: [] }]);
+  const file = new DatabaseSync(join(own.gateway.dataDir, 'gatehouse.db'));
+  file.exec('DROP TABLE records');
+  file.close();
   const { status, body } = await send('GET', '/keys?limit=100&days=1');
   const { keys, total } = body as { keys: object[]; total: number };
   expect([status, keys.length, total]).toEqual([200, 100, 100]);
@@ -94,10 +94,8 @@ it('the usage of 100 keys is the sum of their own lines, and is read in time sli
     errors: 3,
     bytes: 4,
   }));
-  for (const day of [today, yesterday])
-    for (const key of ids)
-      appendUsage(join(folder, 'usage', day, `${key.charAt(0)}.txt`), linesOf({ key, day, number: 1, amounts }));
-  const store = new FileUsageStore(folder, silent);
+  const store = await openUsage({ REDIS_URL: undefined, DATA_DIR: folder });
+  await store.add([today, yesterday].flatMap((day) => ids.map((key) => ({ key, day, number: 1, amounts }))));
   const some = [...ids.slice(0, 99), 'ffffffffffff'];
   let sums: unknown;
   expect(await turnsDuring(async () => (sums = await store.sum(some, [yesterday, today])))).toBeGreaterThan(3);

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Secrets } from '../../../gateway/upstreams/transport/credentials.ts';
 import { readResponse } from '../../../gateway/upstreams/transport/read-response.ts';
 import {
+  TooManyValues,
   UpstreamFailure,
   type FailureClass,
   type UpstreamResponse,
@@ -36,6 +37,14 @@ function parsed(text: string): { readonly id?: unknown; readonly result?: unknow
 }
 
 const error = { code: -32_000, message: 'no' };
+
+it('an error that is larger than those of contracts is not parsed', () => {
+  const fits = { code: 3, message: 'execution reverted', data: `0x${'ab'.repeat(1_900_000)}` };
+  expect(read({ id: ID, error: fits })).toMatchObject({ kind: 'error', code: 3 });
+  expect(failureOf({ id: ID, error: { ...fits, data: `${fits.data}${'é'.repeat(200_000)}` } })).toBeInstanceOf(
+    TooManyValues,
+  );
+});
 
 describe('a result', () => {
   it.each([

@@ -12,8 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { random } from '../../clock/random.ts';
-import { errorCode } from '../../config/log.ts';
+import { random } from '../clock/random.ts';
+import { errorCode } from '../config/log.ts';
 
 /**
  * Gives a file that root makes to the owner of its folder. Else the service, which has another account, could not read
@@ -34,11 +34,8 @@ export function makePrivateFolderFor(path: string): void {
   for (let made = folder; uid !== 0 && made.startsWith(first); made = dirname(made)) chownSync(made, uid, gid);
 }
 
-/**
- * Replaces a file atomically, with mode 0600. A concurrent reader gets the complete old or new content.
- * @param isLasting whether the content must survive a power cut; fsync takes some milliseconds
- */
-export function writePrivateFile(path: string, text: string, { isLasting = true } = {}): void {
+/** Replaces a file atomically and durably, with mode 0600. A concurrent reader gets the complete old or new content. */
+export function writePrivateFile(path: string, text: string): void {
   makePrivateFolderFor(path);
   const draft = `${path}.${random.uuid()}.tmp`;
   try {
@@ -47,7 +44,7 @@ export function writePrivateFile(path: string, text: string, { isLasting = true 
       // Not writeSync, which on a disk with little space writes a part and does not throw.
       writeFileSync(file, text);
       giveToFolderOwner(file, path);
-      if (isLasting) fsyncSync(file);
+      fsyncSync(file);
     } finally {
       closeSync(file);
     }

@@ -1,0 +1,58 @@
+import { clock } from '../clock/clock.ts';
+import { isObject } from '../collections/is-object.ts';
+import type { PutOptions, Store } from '../store/store.ts';
+
+/** An operator has taken an upstream out of service. */
+export interface Drain {
+  /** Slug of the network. */
+  readonly network: string;
+  readonly upstream: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** As in the audit log. */
+  readonly by: string;
+  /** ISO 8601; absent: until an operator ends it. */
+  readonly until?: string;
+}
+
+/** @param forMs undefined: until an operator ends it */
+export function newDrain(network: string, upstream: string, by: string, forMs: number | undefined): Drain {
+  const now = clock.unixMs();
+  const until = forMs === undefined ? {} : { until: new Date(now + forMs).toISOString() };
+  return { network, upstream, at: new Date(now).toISOString(), by, ...until };
+}
+
+/** Folder of the drains: the name of a record is `<network> <upstream>`, its text the drain as JSON. */
+const FOLDER = 'gatehouse:drains';
+
+/** The drains that have not ended. @throws StoreError (rejects with it) */
+export async function readDrains(store: Store): Promise<Drain[]> {
+  const drains = [...(await store.scan(FOLDER)).values()].flatMap((text) => parseDrain(text) ?? []);
+  return drains.filter(({ until }) => until === undefined || Date.parse(until) > clock.unixMs());
+}
+
+/** Adds or replaces the drain of an upstream. @throws StoreError (rejects with it) */
+export async function storeDrain(store: Store, drain: Drain, options?: PutOptions): Promise<void> {
+  await store.put(FOLDER, `${drain.network} ${drain.upstream}`, JSON.stringify(drain), options);
+}
+
+/** @returns whether the upstream was drained @throws StoreError (rejects with it) */
+export function removeDrain(store: Store, network: string, upstream: string): Promise<boolean> {
+  return store.delete(FOLDER, `${network} ${upstream}`);
+}
+
+function parseDrain(text: string): Drain | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isDrain(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isDrain(value: unknown): value is Drain {
+  if (!isObject(value)) return false;
+  const { network, upstream, at, by, until } = value;
+  const areTexts = [network, upstream, at, by].every((each) => typeof each === 'string');
+  return areTexts && (until === undefined || (typeof until === 'string' && !Number.isNaN(Date.parse(until))));
+}

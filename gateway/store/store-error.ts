@@ -1,0 +1,19 @@
+/** The store cannot do an operation. The message is for operators: no URL, no secret. */
+export class StoreError extends Error {}
+
+/** The store cannot be changed at the moment: its disk is full. */
+export class StoreFull extends StoreError {
+  override readonly name = 'StoreFull';
+}
+
+/** The store did not respond. */
+export class StoreUnreachable extends StoreError {
+  override readonly name = 'StoreUnreachable';
+  /** Error code of the operating system (`ECONNREFUSED`) or of Redis (`WRONGPASS`). */
+  readonly code: string;
+
+  constructor(message: string, code: string) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -1,0 +1,47 @@
+/** Sums by field. Fields that were never added to are absent. */
+export type Sums = Readonly<Record<string, number>>;
+
+export interface PutOptions {
+  /** The text that the record must have now; null: there must be none. Undefined: any. */
+  readonly expected?: string | null | undefined;
+  /**
+   * For records that are put again and again: one may be removed when it was not put for this long, and is removed when no
+   * record of its folder was.
+   */
+  readonly ttlMs?: number;
+}
+
+export interface AddOptions {
+  /** The sums are removed when nothing was added to them for this long. */
+  readonly ttlMs: number;
+  /** Rises with each `add` of this store to these sums, so that one that is repeated after a failure is added once. */
+  readonly number: number;
+}
+
+/**
+ * What outlives a process, for all gateways: records, which are texts, and sums. Each has a folder, such as `gatehouse:drains`,
+ * and a name; a folder has either. An operation is done as a whole or not at all, and its promise resolves when SIGKILL cannot undo it. The
+ * promises of a store that fails are rejected with a StoreError.
+ */
+export interface Store {
+  /** For operators: `in Redis (REDIS_URL)`. */
+  readonly location: string;
+  /** Whether an operation can succeed now. */
+  readonly isUp: boolean;
+  /** Waits until the store is up, at most `timeoutMs`. Never rejects. */
+  waitUntilReady(timeoutMs: number): Promise<void>;
+  get(folder: string, name: string): Promise<string | undefined>;
+  /** All records of a folder, by name. */
+  scan(folder: string): Promise<ReadonlyMap<string, string>>;
+  /** @returns whether the record had the expected text; else nothing is changed */
+  put(folder: string, name: string, text: string, options?: PutOptions): Promise<boolean>;
+  /** @returns whether there was a record */
+  delete(folder: string, name: string): Promise<boolean>;
+  /** @returns the new sums of the given fields; undefined: they were added before */
+  add(folder: string, name: string, deltas: Sums, options: AddOptions): Promise<Sums | undefined>;
+  /** The sums of each name, in their order. */
+  sums(folder: string, names: readonly string[]): Promise<readonly Sums[]>;
+  /** The names of all sums of a folder. One that is added meanwhile may be missing; one may come twice. */
+  names(folder: string): AsyncIterable<string>;
+  close(): Promise<void>;
+}
