@@ -53,7 +53,8 @@ export function recordServed(
   // An upstream that has the block that was named in place of the tag may not have the tag yet.
   const tag = isTag && (pinned === undefined || pinned.number > chain.view.newestOf(named)) ? named : undefined;
   const isLatest = pinned === undefined && (isHead || (named === 'latest' && !isLogs));
-  chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, tag });
+  const isChosen = isHead && pinned !== undefined;
+  chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, isChosen, tag });
   if (method.looksUpHash === true) chain.servedHash(params[0], block.hash, now);
   if (method.shape?.type !== 'Block') return;
   if (response.kind === 'large') {

@@ -38,7 +38,8 @@ export async function pinVerified(call: Call, verification: CallVerification): P
   const blocks = blocksNamedBy(method, params);
   const given = blockAt && params[blockAt.param];
   const hasBlock = blockAt !== undefined || resultIs === 'head-number';
-  const isPinned = hasBlock && (agree !== undefined || isWitnessed || pinnedParts.has(provenAs));
+  const isNamed = agree !== undefined || pinnedParts.has(provenAs);
+  const isPinned = hasBlock && (isNamed || (isWitnessed && chain.view.witnesses.needed > 1));
   const pinsTag = isPinned && call.pinned === undefined && blocks?.tag !== undefined && !isPending(given);
   // A proof needs a head, if only an old one.
   if (!pinsTag && (chain.view.head !== undefined || call.hasAwaitedHead)) return;
@@ -48,8 +49,11 @@ export async function pinVerified(call: Call, verification: CallVerification): P
   if (!pinsTag || head === undefined) return;
   const { verifier } = router.options;
   // Of the head, only the number may be known yet.
-  const { number: headNumber = head.number, newestKnown } = chain.view;
+  const { number: headNumber = head.number, newestKnown, witnesses } = chain.view;
   const newest = newestFor(call, headNumber, verification, splits === undefined ? undefined : given);
+  const isLatest = blocks.tag === 'latest' || given === undefined;
+  // Without a witnessed block in place of it, the tag stays: upstreams that lag lack the block, and nothing would be proven.
+  if (!isNamed && isLatest && newest > (witnesses.block?.number ?? -1n)) return;
   if (blockAt === undefined) {
     call.pinned = { number: newest, params, text: call.text };
     return;
@@ -59,7 +63,6 @@ export async function pinVerified(call: Call, verification: CallVerification): P
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
   };
-  const isLatest = blocks.tag === 'latest' || given === undefined;
   let pinned: unknown;
   let number = newest;
   if (splits === undefined) {

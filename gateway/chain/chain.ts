@@ -45,11 +45,15 @@ export interface ServedBlock {
 export type How =
   | { readonly by: 'notification' }
   | { readonly by: 'poll'; readonly sentAt: number }
-  /** A caller is served the block, or an object in it. `isLatest`: for `latest`. `tag`: for this one. */
+  /**
+   * A caller is served the block, or an object in it. `isLatest`: for `latest`. `tag`: for this one. `isChosen`: the gateway
+   * returned a number of its own, which the upstream may not have.
+   */
   | {
       readonly by: 'response';
       readonly sentAt: number;
       readonly isLatest?: boolean;
+      readonly isChosen?: boolean;
       readonly tag?: FinalTag | undefined;
     };
 
@@ -503,7 +507,7 @@ export class Chain<U> {
     upstream: U,
     known: UpstreamBlocks<U> | undefined,
     { number, hash }: ServedBlock,
-    { isLatest = false, sentAt, tag }: Extract<How, { by: 'response' }>,
+    { isLatest = false, isChosen = false, sentAt, tag }: Extract<How, { by: 'response' }>,
     at: number,
   ): void {
     if (tag !== undefined) this.#serveTagged(upstream, number, tag, at);
@@ -524,7 +528,7 @@ export class Chain<U> {
       if (known !== undefined) known.isBelowFinal = true;
       this.#break();
     }
-    if (known?.head !== undefined && number > known.head.number) {
+    if (known?.head !== undefined && number > known.head.number && !isChosen) {
       known.set({ number }, at);
       this.#awaited.delete(upstream);
       this.#update(known, at);

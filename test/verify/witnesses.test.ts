@@ -138,6 +138,34 @@ describe('of two groups, one is down', () => {
   });
 });
 
+describe('with enforce, upstreams that lag', () => {
+  const stuckAt = 1_003;
+
+  it.each([
+    ['eth_getBlockByNumber', ['latest', false]],
+    ['eth_call', [{ to: account }, 'latest']],
+  ])('return %s at their head while the only one that is ahead is down', async (method, params) => {
+    const network = simulateNetwork([{}, { stuckAt }, { stuckAt }], BLOCK_MS, { verify: 'enforce' });
+    await network.call('eth_blockNumber');
+    await network.time.advance(30_000);
+    await network.servers[0]?.fail({ kind: 'refuse' });
+    const { result, error } = await network.call(method, params);
+    expect(error).toBeUndefined();
+    expect(Number((result as { readonly number?: string }).number ?? result)).toBe(stuckAt);
+  });
+
+  it('do not have the number that was returned in place of theirs, and get no logs up to it', async () => {
+    const network = simulateNetwork([{}, {}, { stuckAt }], BLOCK_MS, { verify: 'enforce' });
+    await network.call('eth_blockNumber');
+    await network.time.advance(20_000);
+    for (const server of network.servers.slice(0, 2)) await server.fail({ kind: 'refuse' });
+    const { result: head } = await network.call('eth_blockNumber');
+    expect(Number(head)).toBeGreaterThan(stuckAt);
+    const { error } = await network.call('eth_getLogs', [{ fromBlock: quantity(stuckAt - 1), toBlock: head }]);
+    expect(error?.message).toContain('no upstream could answer');
+  });
+});
+
 describe('`safe` and `finalized`', () => {
   it('are blocks that enough groups report', async () => {
     const network = simulateNetwork([{}, {}, { stuckAt: 1_003 }], BLOCK_MS, { verify: 'require' });
