@@ -618,7 +618,8 @@ export class Chain<U> {
     const { needed, hold, block } = this.#witnesses;
     if (head === undefined || hold === 'no' || needed <= 1) return head;
     const { number } = head.head;
-    const lowest = leaves === undefined ? (this.#network?.number ?? 0n) : 0n;
+    // A branch whose blocks are being fetched is not left for an ancestor of its head.
+    const lowest = leaves === undefined || this.#fetching !== undefined ? (this.#network?.number ?? 0n) : 0n;
     // All upstreams are below the head: polls decide.
     if (number < lowest) return head;
     const isHeld = (held: bigint | undefined): boolean =>
@@ -945,6 +946,8 @@ export class Chain<U> {
     const isOtherChain = this.#isDoubtful && (change.removed.length > 0 || change.hasGap === true);
     if (isOtherChain || change.added.length > 0) this.#isDoubtful = false;
     this.#reporter = reporter;
+    // The upstreams agreed on it before the chain moved.
+    if (this.#next !== undefined) this.#next = { ...this.#next, isConfirmed: false };
     this.#gapSince = undefined;
     this.#hasMissed = false;
     const isContinuous = this.#isCurrent;

@@ -293,6 +293,21 @@ describe('a block is witnessed if upstreams of enough groups have it', () => {
     expect(network.chain.view.witnessed).toBeUndefined();
   });
 
+  // Seed 3 of the simulated hours with enforce: heads were delivered twice.
+  it('held near, a branch whose blocks are being fetched is not left for an ancestor of its head', () => {
+    const { network, mineAll } = nodesOf('abc', hold('near'));
+    for (let block = 0; block < 8; block++) mineAll();
+    network.hold();
+    network.fail('a', 'a', 'c', 'c');
+    network.nodes['b']?.goBack(6);
+    network.mine('b', 6).poll('b').mine('b').poll('b').mine('b').poll('b');
+    network.nodes['a'] = network.nodes['b']?.copy() as ScriptedChain;
+    network.mine('b').poll('b');
+    expect(network.isFetching).toBe(true);
+    network.poll('a').answerFetch();
+    expect([network.witnessed[0], ...network.numbers.slice(0, 2)]).toEqual([110, 111, 111]);
+  });
+
   it('held, an upstream whose polls have gaps is asked for the block of another one', () => {
     const { network } = nodesOf('ab', hold('always'));
     const chain = network.nodes['a'] as ScriptedChain;
