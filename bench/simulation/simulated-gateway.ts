@@ -17,6 +17,7 @@ import { methodFacts } from '../../gateway/spec/method-facts.ts';
 import { methods as specs } from '../../gateway/spec/methods.generated.ts';
 import { attemptTimesMs } from '../../gateway/spec/method-spec.ts';
 import { compileResultCheck } from '../../gateway/spec/result-check.ts';
+import type { Proof } from '../../gateway/jsonrpc/proof.ts';
 import { SocketSubscriptions } from '../../gateway/subscriptions/socket-subscriptions.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
 import { Upstream } from '../../gateway/upstreams/upstream.ts';
@@ -79,6 +80,9 @@ export class SimulatedGateway {
     });
     this.#network.adoptSharedState();
   }
+
+  /** What proves the last response to a body; undefined: results are not proven. */
+  proof: Proof | undefined;
 
   /** In Prometheus' text format. */
   metrics(): Promise<string> {
@@ -174,6 +178,7 @@ export class SimulatedGateway {
       maxResponseBytes: settings.BATCH_ANSWER_MAX_BYTES,
       concurrency: settings.BATCH_CONCURRENCY,
     });
+    this.proof = context.verification?.proof;
     return String(response?.body ?? '');
   }
 }

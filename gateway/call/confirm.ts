@@ -83,7 +83,7 @@ function confirm(
     unconfirmed === undefined
       ? needsConfirmation(call, response, upstream, sentAt)
       : needsThird(call, newer, unconfirmed, upstream);
-  if (!isUnconfirmed) return raiseToServed(view, method, newer);
+  if (!isUnconfirmed) return raiseToServed(view, call, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
   if (isAbsent(method, response) && wasAtHead(call)) call.isMissingAtHead = true;
   const lacksNone = lackIn(call, newer, upstream) === undefined;

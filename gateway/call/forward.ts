@@ -17,7 +17,7 @@ import { namesItsBlock } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
 import { rulesOf } from './rules/rule-list.ts';
 import { catchUp, moreCapacity, selectUpstream } from './select.ts';
-import { pinVerified, proveRaised, requireProof } from './verify-outcome.ts';
+import { pinVerified, requireProof } from './verify-outcome.ts';
 
 /**
  * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
@@ -67,8 +67,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       if (response === undefined) continue;
       const sharing = othersKnow(call);
       if (sharing !== undefined) await sharing;
-      if (verification === undefined) return response;
-      return requireProof(await proveRaised(call, complete(response), verification), verification);
+      return verification === undefined ? response : requireProof(complete(response), verification);
     }
   } finally {
     slots?.leave(owner);
@@ -108,7 +107,7 @@ export async function requestEvidence(
     const call = new Call(router, method, params, deadline);
     call.cancellation = cancellation;
     if (except !== undefined) call.excluded = [except];
-    if (mustBeProven) call.verification = { isRequired: true, agree: undefined, evidenceFor: work };
+    if (mustBeProven) call.verification = { isRequired: true, isWitnessed: false, agree: undefined, evidenceFor: work };
     return parseResponse(complete(await forward(call)));
   });
   return found.kind === 'result' ? found.result : undefined;

@@ -35,16 +35,16 @@ export function isOlderThanServed(
   if (tag === undefined || !namesItsBlock(method) || params[0] === 'pending') return false;
   const number = blockInResult(response)?.number;
   if (number === undefined) return false;
-  return number < (tag === 'latest' ? view.newestServed : (pinned?.number ?? view.newestOf(tag)));
+  return number < (pinned?.number ?? (tag === 'latest' ? view.newestServed : view.newestOf(tag)));
 }
 
-/** Raises the number of the head in a response to the newest served block, if that is higher, which has no proof yet. */
+/** Raises the number of the head in a response to the newest served block, if that is higher. One that is proven stays. */
 export function raiseToServed(
   { newestServed }: ChainView<Upstream>,
-  { resultIs }: MethodSpec,
+  { method, pinned }: Pick<ReadCall, 'method' | 'pinned'>,
   response: UpstreamResponse,
 ): UpstreamResponse {
-  const number = resultIs === 'head-number' ? headIn(response)?.number : undefined;
+  const number = method.resultIs === 'head-number' && pinned === undefined ? headIn(response)?.number : undefined;
   if (number === undefined || number >= newestServed) return response;
   return { kind: 'result', result: `0x${newestServed.toString(16)}` };
 }

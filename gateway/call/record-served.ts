@@ -49,9 +49,12 @@ export function recordServed(
   if (block === undefined) return;
   const named = blocks?.tag;
   // The newest log may be older than the block of the tag.
-  const tag = named === 'latest' || pinned !== undefined || isLogs ? undefined : named;
-  const isLatest = isHead || (named === 'latest' && !isLogs);
-  chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, tag });
+  const isTag = named !== 'latest' && named !== undefined && !isLogs;
+  // An upstream that has the block that was named in place of the tag may not have the tag yet.
+  const tag = isTag && (pinned === undefined || pinned.number > chain.view.newestOf(named)) ? named : undefined;
+  const isLatest = pinned === undefined && (isHead || (named === 'latest' && !isLogs));
+  const isChosen = isHead && pinned !== undefined;
+  chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, isChosen, tag });
   if (method.looksUpHash === true) chain.servedHash(params[0], block.hash, now);
   if (method.shape?.type !== 'Block') return;
   if (response.kind === 'large') {

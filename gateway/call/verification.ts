@@ -17,6 +17,8 @@ export interface MethodVerification {
 export interface CallVerification {
   /** A result that cannot be proven is an error. */
   readonly isRequired: boolean;
+  /** Its `latest` is the newest block that enough groups of upstreams have, if that is near the head. */
+  readonly isWitnessed: boolean;
   readonly agree: number | undefined;
   /** Undefined: a caller's call. Otherwise evidence for one. */
   readonly evidenceFor: Work | undefined;
@@ -43,8 +45,9 @@ export class BodyVerification {
     const level = isStronger(this.#level, ofMethod) ? this.#level : ofMethod;
     // Another upstream would execute the call too.
     if (!isRead(method) || rewritesChain(method)) return undefined;
-    if (!isStronger(level, 'observe') && agree === undefined) return undefined;
-    return { isRequired: level === 'require', agree, evidenceFor: undefined };
+    const isWitnessed = isStronger(level, 'observe');
+    if (!isWitnessed && agree === undefined) return undefined;
+    return { isRequired: level === 'require', isWitnessed, agree, evidenceFor: undefined };
   }
 
   add(proof: Proof): void {

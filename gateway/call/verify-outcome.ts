@@ -4,7 +4,7 @@ import { memoryReasons, RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { ProvenPart } from '../spec/method-spec.ts';
-import { blocksNamedBy } from '../upstreams/available-blocks.ts';
+import { blockOfHash, blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { FinalOutcome, Outcome } from '../upstreams/outcome.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -26,24 +26,39 @@ const pinnedParts: ReadonlySet<ProvenPart | undefined> = new Set([
  * Names the block of a tag in the parameters that are sent, so that the result can be proven or compared.
  * @throws RpcError if nothing can prove the result, and it must be proven
  */
-export async function pinVerified(call: Call, { isRequired, agree }: CallVerification): Promise<void> {
-  const { method, params, blocks = blocksNamedBy(method, params), router } = call;
-  const { provenAs, blockAt, hashParams, splits } = method;
+export async function pinVerified(call: Call, verification: CallVerification): Promise<void> {
+  const { isRequired, isWitnessed, agree } = verification;
+  const { method, params, router } = call;
+  const { provenAs, blockAt, hashParams, splits, resultIs } = method;
   const { chain } = router;
   if (isRequired && provenAs === undefined && agree === undefined)
     throw new RpcError('not-proven', `the result of ${method.name} cannot be proven: \`agree\` compares upstreams`);
+  const mustBeWitnessed = isRequired && isWitnessed;
+  if (mustBeWitnessed) await requireWitnesses(call);
+  const blocks = blocksNamedBy(method, params);
   const given = blockAt && params[blockAt.param];
-  const isPinned = agree !== undefined || pinnedParts.has(provenAs);
+  const hasBlock = blockAt !== undefined || resultIs === 'head-number';
+  const isNamed = agree !== undefined || pinnedParts.has(provenAs);
+  const isPinned = hasBlock && (isNamed || (isWitnessed && chain.view.witnesses.needed > 1));
   const pinsTag = isPinned && call.pinned === undefined && blocks?.tag !== undefined && !isPending(given);
   // A proof needs a head, if only an old one.
   if (!pinsTag && (chain.view.head !== undefined || call.hasAwaitedHead)) return;
-  const head = (await awaitHead(call, agree)) ?? (pinnedParts.has(provenAs) ? olderHead(call) : undefined);
-  if (!pinsTag || head === undefined || blockAt === undefined) return;
-  const { param } = blockAt;
+  const head = (await awaitHead(call, verification)) ?? (pinnedParts.has(provenAs) ? olderHead(call) : undefined);
+  // Other groups may have more blocks than those that were known before the polls.
+  if (mustBeWitnessed) await requireWitnesses(call);
+  if (!pinsTag || head === undefined) return;
   const { verifier } = router.options;
   // Of the head, only the number may be known yet.
-  const { number: headNumber = head.number } = chain.view;
-  const newest = newestFor(call, headNumber, agree, splits === undefined ? undefined : given);
+  const { number: headNumber = head.number, newestKnown, witnesses } = chain.view;
+  const newest = newestFor(call, headNumber, verification, splits === undefined ? undefined : given);
+  const isLatest = blocks.tag === 'latest' || given === undefined;
+  // Without a witnessed block in place of it, the tag stays: upstreams that lag lack the block, and nothing would be proven.
+  if (!isNamed && isLatest && newest > (witnesses.block?.number ?? -1n)) return;
+  if (blockAt === undefined) {
+    call.pinned = { number: newest, params, text: call.text };
+    return;
+  }
+  const { param } = blockAt;
   const numberOf = async (tag: unknown): Promise<string> => {
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
@@ -51,8 +66,9 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   let pinned: unknown;
   let number = newest;
   if (splits === undefined) {
-    const isLatest = blocks.tag === 'latest' || given === undefined;
-    const isHash = call.mayPinHead && hashParams.includes(param) && isLatest && newest === head.number;
+    // A hash that the gateway has chosen proves nothing, unless it is that of a witnessed block.
+    const isTrusted = provenAs === undefined || chain.view.witnessedHash(newest) === head.hash;
+    const isHash = call.mayPinHead && hashParams.includes(param) && isLatest && newest === head.number && isTrusted;
     const quantity = isHash ? undefined : await numberOf(given);
     // No upstream has a block for the tag.
     if (quantity?.startsWith('0x') === false) return;
@@ -69,17 +85,46 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   }
   const sent = params.length > param ? params.with(param, pinned) : [...params, pinned];
   call.pinned = { number, params: sent, text: JSON.stringify(sent) };
+  if (call.blocks === undefined) return;
+  // Upstreams that do not have the newest block may get the call.
+  const own = blocksNamedBy(method, sent) ?? blockOfHash(chain.view, method, sent);
+  call.blocks = isWitnessed && isLatest && newest < newestKnown ? (own ?? blocks) : blocks;
+}
+
+/** @throws RpcError if too few groups have the newest blocks, or do not respond (rejects with it) */
+async function requireWitnesses(call: Call): Promise<void> {
+  const { chain } = call.router;
+  const until = clock.now() + MAX_HEAD_WAIT_MS;
+  let hasBegun = false;
+  for (;;) {
+    const { witnesses, witnessed } = chain.view;
+    const { needed, present } = witnesses;
+    if (needed <= 1 || witnessed !== undefined) return;
+    if (!hasBegun) void chain.currentHead(MAX_HEAD_WAIT_MS);
+    hasBegun = true;
+    const polled = clock.now() < until ? chain.whenPolled() : undefined;
+    if (polled === undefined)
+      throw new RpcError('not-proven', `nothing can be proven: ${describeWitnesses(needed, present)}`);
+    await untilDeadline(call, polled);
+  }
+}
+
+function describeWitnesses(needed: number, present: number): string {
+  if (present >= needed) return `no block is known that ${needed} groups of upstreams have`;
+  return `${needed} groups of upstreams must have the newest blocks, and ${present} ${present === 1 ? 'has' : 'have'} them`;
 }
 
 /** The current head. A call waits for it once, however many attempts it has. @returns undefined if it is not known in time */
-async function awaitHead(call: Call, agree: number | undefined): Promise<Header | undefined> {
+async function awaitHead(call: Call, { agree, isWitnessed }: CallVerification): Promise<Header | undefined> {
   const { chain } = call.router;
   const waitMs = call.hasAwaitedHead ? 0 : Math.min(MAX_HEAD_WAIT_MS, call.deadline - clock.now());
   call.hasAwaitedHead = true;
   const head = await chain.currentHead(waitMs);
-  if (head === undefined || agree === undefined || waitMs === 0) return head;
+  const needsOthers = agree !== undefined || (isWitnessed && chain.view.witnesses.needed > 1);
+  if (head === undefined || !needsOthers || waitMs === 0) return head;
   // The newest block of several upstreams is known after more than the first poll.
-  await untilDeadline(call, chain.whenPolled());
+  const polled = chain.whenPolled();
+  if (polled !== undefined) await untilDeadline(call, polled);
   return chain.view.head;
 }
 
@@ -90,15 +135,19 @@ function olderHead({ router }: Call): Header | undefined {
 }
 
 /** The block in place of `latest`. @param range of blocks; undefined: the call has none */
-function newestFor(call: Call, head: bigint, agree: number | undefined, range: unknown): bigint {
-  const { newestServed } = call.router.chain.view;
+function newestFor(call: Call, head: bigint, verification: CallVerification, range: unknown): bigint {
+  const { isRequired, isWitnessed, agree } = verification;
+  const { newestServed, witnessed, newestProvable, witnesses } = call.router.chain.view;
   const { fromBlock } = (range ?? {}) as { readonly fromBlock?: unknown };
-  const reachable = call.mayPinHead && agree === undefined ? head : newestReachable(call, head, agree);
+  const provable = (isRequired ? witnessed : newestProvable) ?? head;
+  const highest = isWitnessed ? provable : head;
+  const reachable = call.mayPinHead && agree === undefined ? highest : newestReachable(call, highest, agree);
   // A range must not end before it begins.
   const isBefore = typeof fromBlock === 'string' && fromBlock.startsWith('0x') && reachable < BigInt(fromBlock);
   const newest = isBefore ? head : reachable;
-  // Callers may have been served a block whose header is not followed yet.
-  return newestServed > newest ? newestServed : newest;
+  // Callers may have been served a block whose header is not followed yet, and which may not be witnessed.
+  const isOwn = isWitnessed && (isRequired || witnesses.hold === 'no') && witnesses.needed > 1;
+  return newestServed > newest && !isOwn ? newestServed : newest;
 }
 
 /**
@@ -148,8 +197,11 @@ export async function verifyOutcome(
   cancellation: Cancellation | undefined,
 ): Promise<Outcome> {
   const { method, params, router, pinned } = call;
-  const { response } = outcome;
   const { isRequired, agree, evidenceFor } = verification;
+  const isHead = method.resultIs === 'head-number' && pinned !== undefined && outcome.response.kind === 'result';
+  const response: typeof outcome.response = isHead
+    ? { kind: 'result', result: `0x${pinned.number.toString(16)}` }
+    : outcome.response;
   if (response.kind === 'error' && agree === undefined) return outcome;
   if (evidenceFor !== undefined && response.kind === 'result' && response.result === null)
     return { final: false, failure: 'not-found', response: undefined };
@@ -169,9 +221,12 @@ export async function verifyOutcome(
             memory.release();
           });
   switch (finding.kind) {
-    case 'proven':
+    case 'proven': {
+      const agreed = agree === undefined || isHead ? undefined : await agreeing(call, outcome, agree, work);
+      if (agreed?.final === false) return { ...unproven, detail: 'others agree on another result' };
       // Evidence is parsed already.
       return withProof(outcome, evidenceFor === undefined ? response : { kind: 'result', result }, finding.proof);
+    }
     case 'disproved':
       return { final: false, failure: 'disproved', response, detail: finding.reason };
     case 'other-branch':
@@ -181,23 +236,6 @@ export async function verifyOutcome(
       if (isRequired) return { ...unproven, detail: 'not proven' };
       return withProof(outcome, response, 'no');
   }
-}
-
-/**
- * Proves the number of the head if it was raised to the newest served block, of which the upstream returned nothing.
- * @throws RpcError, Cancelled (rejects with it)
- */
-export async function proveRaised(
-  call: Call,
-  response: UpstreamResponse,
-  verification: CallVerification,
-): Promise<UpstreamResponse> {
-  const { method, respondingUpstream } = call;
-  if (method.resultIs !== 'head-number' || response.proof !== undefined || respondingUpstream === undefined)
-    return response;
-  const raised = { final: true, response } as const;
-  const outcome = await verifyOutcome(call, respondingUpstream, raised, verification, call.cancellation);
-  return outcome.final ? outcome.response : response;
 }
 
 /** The outcome on which enough upstreams agree. @throws RpcError if they do not */

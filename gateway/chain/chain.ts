@@ -1,12 +1,20 @@
-import { BlockTimes } from './block-times.ts';
+import { BlockTimes, maxLagOf } from './block-times.ts';
 import { BranchMarks } from './branch-marks.ts';
 import { HeaderRing, type ChainChange, type Headers } from './header-ring.ts';
 import { parseBlock, type Block, type Header, type SeenHead } from './header.ts';
 import { NewestServed } from './newest-served.ts';
-import { highestPlausible, selectHead, type Selection } from './select-head.ts';
+import {
+  groupsOf,
+  groupsWith,
+  highestPlausible,
+  isNearHead,
+  newestWitness,
+  selectHead,
+  type Selection,
+} from './select-head.ts';
 import { ServedHashes } from './served-hashes.ts';
 import { isAlternating, UpstreamBlocks, type UpstreamReport } from './upstream-blocks.ts';
-import { ChainView, type FinalTag, type TaggedBlock } from './view.ts';
+import { ChainView, noWitnesses, type FinalTag, type Hold, type TaggedBlock } from './view.ts';
 
 /** Over an hour of Ethereum, and minutes of the fastest networks. */
 const MAX_HEADERS = 512;
@@ -37,11 +45,15 @@ export interface ServedBlock {
 export type How =
   | { readonly by: 'notification' }
   | { readonly by: 'poll'; readonly sentAt: number }
-  /** A caller is served the block, or an object in it. `isLatest`: for `latest`. `tag`: for this one. */
+  /**
+   * A caller is served the block, or an object in it. `isLatest`: for `latest`. `tag`: for this one. `isChosen`: the gateway
+   * returned a number of its own, which the upstream may not have.
+   */
   | {
       readonly by: 'response';
       readonly sentAt: number;
       readonly isLatest?: boolean;
+      readonly isChosen?: boolean;
       readonly tag?: FinalTag | undefined;
     };
 
@@ -87,6 +99,16 @@ export interface ChainOptions<U> {
   readonly unixMsAt?: (at: number) => number;
 }
 
+/** How many groups must have a block on which proofs rest. */
+export interface WitnessRule {
+  /** Undefined: more than half of the groups. */
+  readonly count: number | undefined;
+  /** Whether the head is held at the newest such block. */
+  readonly hold: Hold;
+}
+
+const majority: WitnessRule = { count: undefined, hold: 'no' };
+
 /** A head to move the chain to. */
 interface Move<U> {
   readonly head: Header;
@@ -104,6 +126,11 @@ interface UncheckedMove<U> {
   readonly move: Move<U>;
   /** The head of the chain when the check began. */
   readonly before: Header | undefined;
+}
+
+interface Selected<U> extends Selection<UpstreamReport<U>> {
+  /** Its head is the newest witnessed block, as far as one is the head of an upstream. */
+  readonly witness: UpstreamReport<U> | undefined;
 }
 
 const finalTags = ['safe', 'finalized'] as const satisfies readonly FinalTag[];
@@ -155,6 +182,8 @@ export class Chain<U> {
   /** Groups have different blocks from this number on, and no branch has a majority. */
   #dispute: { readonly number: bigint; readonly at: number } | undefined;
 
+  #witnesses = noWitnesses;
+
   // The followed chain
   readonly #ring = new HeaderRing(MAX_HEADERS);
   /** The upstream that reported its head. */
@@ -194,6 +223,7 @@ export class Chain<U> {
       pastHeads: this.#times.heads,
       gasBlock: this.#gasBlock,
       dispute: this.#dispute,
+      witnesses: this.#witnesses,
       upstreams: new Map([...this.#upstreams].map(([upstream, known]) => [upstream, known.snapshot()])),
     }));
   }
@@ -231,12 +261,17 @@ export class Chain<U> {
   // Events
 
   /** These upstreams, best first, instead of those before. What is known of the others is forgotten. */
-  replaceUpstreams(upstreams: readonly U[]): void {
+  replaceUpstreams(upstreams: readonly U[], rule = majority): void {
     const previous = new Map(this.#upstreams);
     this.#upstreams.clear();
     for (const upstream of upstreams)
       this.#upstreams.set(upstream, previous.get(upstream) ?? new UpstreamBlocks(upstream));
     for (const upstream of this.#awaited) if (!this.#upstreams.has(upstream)) this.#awaited.delete(upstream);
+    const groups = new Set(upstreams.map((upstream) => this.#options.groupOf(upstream))).size;
+    const needed = rule.count ?? Math.floor(groups / 2) + 1;
+    // What fewer groups had is not witnessed.
+    if (needed > this.#witnesses.needed) this.#forgetWitnessed();
+    this.#witnesses = { ...this.#witnesses, needed, hold: rule.hold };
     for (const tag of finalTags) {
       const { number, olderAt } = this.#tagged[tag];
       this.#tagged[tag] = {
@@ -276,6 +311,7 @@ export class Chain<U> {
       known.forget();
       known.failures = 0;
       known.pollsBelow = 0;
+      this.#witnesses = { ...this.#witnesses, missingSince: undefined };
       this.#view = undefined;
     }
     return this.#takeEffects();
@@ -332,6 +368,7 @@ export class Chain<U> {
     this.#break();
     this.#times.pause();
     this.#dispute = undefined;
+    this.#forgetWitnessed();
     this.#isConfirming = false;
     this.#isCurrent = false;
   }
@@ -378,6 +415,7 @@ export class Chain<U> {
     this.#isDevelopment = true;
     for (const known of this.#upstreams.values()) known.marks = new BranchMarks();
     this.#served.forget();
+    this.#forgetWitnessed();
     this.#changeEpoch();
   }
 
@@ -469,7 +507,7 @@ export class Chain<U> {
     upstream: U,
     known: UpstreamBlocks<U> | undefined,
     { number, hash }: ServedBlock,
-    { isLatest = false, sentAt, tag }: Extract<How, { by: 'response' }>,
+    { isLatest = false, isChosen = false, sentAt, tag }: Extract<How, { by: 'response' }>,
     at: number,
   ): void {
     if (tag !== undefined) this.#serveTagged(upstream, number, tag, at);
@@ -490,7 +528,7 @@ export class Chain<U> {
       if (known !== undefined) known.isBelowFinal = true;
       this.#break();
     }
-    if (known?.head !== undefined && number > known.head.number) {
+    if (known?.head !== undefined && number > known.head.number && !isChosen) {
       known.set({ number }, at);
       this.#awaited.delete(upstream);
       this.#update(known, at);
@@ -546,12 +584,20 @@ export class Chain<U> {
       this.#otherBranch = undefined;
       this.#view = undefined;
     }
-    const { head: selected, leaves } = this.#select(at);
+    const selection = this.#select(at);
+    const { head: highest, leaves } = selection;
+    if (highest === undefined) return;
+    const selected = this.#headToFollow(selection);
+    const usable = [...this.#upstreams.values()].filter(({ isUsable, standing }) => isUsable && standing === undefined);
+    const seen = selected?.head.number ?? this.#network?.number ?? highest.head.number;
+    for (const { head } of usable)
+      // A held head is seen with each block above it.
+      if (head !== undefined && (head.number === seen || (selected !== highest && head.number > seen)))
+        this.#seenAt = Math.max(this.#seenAt, head.at);
+    this.#view = undefined;
     if (selected === undefined) return;
     const { head } = selected;
     const from = selected.known.upstream;
-    const usable = [...this.#upstreams.values()].filter(({ isUsable, standing }) => isUsable && standing === undefined);
-    for (const one of usable) if (one.head?.number === head.number) this.#seenAt = Math.max(this.#seenAt, one.head.at);
     this.#view = undefined;
     let isConfirmed: boolean;
     if (leaves === 'lost' || this.#network === undefined || head.number >= this.#network.number) {
@@ -567,8 +613,77 @@ export class Chain<U> {
     if (wasUnknown && this.#ring.headers.head !== undefined) this.#decide(undefined, at);
   }
 
+  /** The selected head, or the newest witnessed one if the head is held there. Undefined: the head before stays. */
+  #headToFollow({ head, leaves, witness }: Selected<U>): UpstreamReport<U> | undefined {
+    const { needed, hold, block } = this.#witnesses;
+    if (head === undefined || hold === 'no' || needed <= 1) return head;
+    const { number } = head.head;
+    // A branch whose blocks are being fetched is not left for an ancestor of its head.
+    const lowest = leaves === undefined || this.#fetching !== undefined ? (this.#network?.number ?? 0n) : 0n;
+    // All upstreams are below the head: polls decide.
+    if (number < lowest) return head;
+    const isHeld = (held: bigint | undefined): boolean =>
+      hold === 'always' || (held !== undefined && isNearHead(held, number, this.#times.blockMs));
+    const found = isHeld(witness?.head.number) ? witness : isHeld(block?.number) ? undefined : head;
+    return found === undefined || found.head.number < lowest ? undefined : found;
+  }
+
+  /** Finds the newest witnessed block. @returns the upstream that has it as its head; undefined: none has */
+  #findWitnessed(
+    reports: readonly UpstreamReport<U>[],
+    { head, leaves }: Selection<UpstreamReport<U>>,
+    at: number,
+  ): UpstreamReport<U> | undefined {
+    const { needed, hold, block: before, missingSince } = this.#witnesses;
+    if (needed <= 1 || head === undefined) return undefined;
+    const { headers } = this.#ring;
+    const { blockMs } = this.#times;
+    const { number } = head.head;
+    const onBranch = reports.filter(({ known }) => known.standing?.leftAt === undefined);
+    const witness = newestWitness(onBranch, reports, headers, needed);
+    const found = witness?.head.header;
+    const isReplaced = before !== undefined && (headers.at(before.number)?.hash ?? before.hash) !== before.hash;
+    const isNewer = found !== undefined && (before === undefined || found.number >= before.number);
+    const block =
+      isNewer || isReplaced || leaves !== undefined ? found && { number: found.number, hash: found.hash } : before;
+    const lowest = number - BigInt(maxLagOf(blockMs));
+    const present = groupsOf(onBranch.filter((one) => one.head.number >= lowest));
+    const isNear = block !== undefined && isNearHead(block.number, number, blockMs);
+    // Upstreams that are not polled say nothing where no proof depends on them.
+    const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
+    const isFollowed =
+      hold !== 'no' || new Set(polled.map(({ upstream }) => this.#options.groupOf(upstream))).size >= needed;
+    const isEnough = hold === 'near' ? isNear : block !== undefined && block.number >= lowest && present >= needed;
+    const isMissing = isFollowed && !isEnough;
+    this.#witnesses = { needed, hold, block, present, missingSince: isMissing ? (missingSince ?? at) : undefined };
+    if (hold !== 'no' && !isNear) this.#compareHeads(head, onBranch);
+    return witness;
+  }
+
+  /** Of the upstream with the head and one of another group, the higher one is asked for its block at the height of the other. */
+  #compareHeads(head: UpstreamReport<U>, onBranch: readonly UpstreamReport<U>[]): void {
+    for (const other of onBranch) {
+      if (other.group === head.group) continue;
+      const [high, low] = other.head.number > head.head.number ? [other, head] : [head, other];
+      const { number, header } = low.head;
+      const isKnown = header === undefined || number >= high.linkedFrom;
+      if (isKnown || groupsWith([high], number, header.hash, this.#ring.headers) > 0) continue;
+      this.#askFor(high.known, number);
+    }
+  }
+
+  #askFor(known: UpstreamBlocks<U>, number: bigint): void {
+    if (number === known.comparedAt) return;
+    known.comparedAt = number;
+    this.#effects.push({ kind: 'compare', upstream: known.upstream, number });
+  }
+
+  #forgetWitnessed(): void {
+    this.#witnesses = { ...this.#witnesses, block: undefined, present: 0, missingSince: undefined };
+  }
+
   /** Selects the head, and updates what follows for each upstream. */
-  #select(at: number): Selection<UpstreamReport<U>> {
+  #select(at: number): Selected<U> {
     const options = this.#options;
     const reports = [...this.#upstreams.values()].flatMap(
       (known) => (known.isUsable ? known.reportFor(options.groupOf(known.upstream)) : undefined) ?? [],
@@ -593,7 +708,7 @@ export class Chain<U> {
     const { disputedAt } = selection;
     this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
     for (const { known } of selection.late) this.#effects.push({ kind: 'late', upstream: known.upstream });
-    return selection;
+    return { ...selection, witness: this.#findWitnessed(reports, selection, at) };
   }
 
   /** If an upstream stays ahead, and what it has at the height of the network is not known, it is asked. */
@@ -601,9 +716,7 @@ export class Chain<U> {
     const number = this.#ring.headers.head?.number;
     known.aheadSince = isAhead ? (known.aheadSince ?? at) : undefined;
     if (known.aheadSince === undefined || at - known.aheadSince < AHEAD_MS) return;
-    if (number === undefined || number >= linkedFrom || number === known.comparedAt) return;
-    known.comparedAt = number;
-    this.#effects.push({ kind: 'compare', upstream: known.upstream, number });
+    if (number !== undefined && number < linkedFrom) this.#askFor(known, number);
   }
 
   /**
@@ -677,6 +790,7 @@ export class Chain<U> {
     this.#view = undefined;
     if (this.#final !== undefined && head.number < this.#final) this.#final = undefined;
     if (hasFallen) this.#dropTagsAbove(head.number);
+    if (hasFallen && (this.#witnesses.block?.number ?? 0n) > head.number) this.#forgetWitnessed();
     const before = this.#served.number;
     // What was served of the branch that is followed now stays served, although one upstream alone has it.
     const { number: served, source } = this.#served;
@@ -707,6 +821,7 @@ export class Chain<U> {
     this.#otherBranch = undefined;
     this.#isConfirming = false;
     this.#served.forget();
+    this.#forgetWitnessed();
     this.#dropTagsAbove(-1n);
     this.#break();
   }
@@ -831,6 +946,8 @@ export class Chain<U> {
     const isOtherChain = this.#isDoubtful && (change.removed.length > 0 || change.hasGap === true);
     if (isOtherChain || change.added.length > 0) this.#isDoubtful = false;
     this.#reporter = reporter;
+    // The upstreams agreed on it before the chain moved.
+    if (this.#next !== undefined) this.#next = { ...this.#next, isConfirmed: false };
     this.#gapSince = undefined;
     this.#hasMissed = false;
     const isContinuous = this.#isCurrent;
@@ -838,6 +955,10 @@ export class Chain<U> {
     this.#changeEpoch();
     this.#otherBranch = undefined;
     if (change.removed.length > 0) this.#acceptBranch(change.removed, at);
+    const fork = change.removed.at(-1);
+    // The ancestors of a witnessed block are witnessed, too.
+    if (fork !== undefined && change.removed.some(({ hash }) => hash === this.#witnesses.block?.hash))
+      this.#witnesses = { ...this.#witnesses, block: { number: fork.number - 1n, hash: fork.parentHash } };
     this.#recordDelivered(at);
     const delivered = isOtherChain ? ({ ...change, hasGap: true, isOtherChain } as const) : change;
     this.#effects.push({ kind: 'changed', change: isContinuous ? delivered : undefined });

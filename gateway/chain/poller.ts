@@ -3,7 +3,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
-import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
+import { Chain, type Absence, type Effect, type How, type ServedBlock, type WitnessRule } from './chain.ts';
 import { fetchAncestors, fetchBranch, fetchHeader, missingAncestors, type HeaderSource } from './fetch-branch.ts';
 import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
@@ -166,13 +166,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   /** Replaces the upstreams, best first. What is known of those that stay is retained. @param probed also those without polls */
-  replaceUpstreams(upstreams: readonly U[], probed: readonly Probed[] = []): void {
+  replaceUpstreams(upstreams: readonly U[], probed: readonly Probed[] = [], rule?: WitnessRule): void {
     this.#probed = probed;
     const previous = new Map(this.#polls);
     this.#polls.clear();
     for (const upstream of upstreams) this.#polls.set(upstream, previous.get(upstream) ?? new Polls());
     for (const [upstream, polls] of previous) if (!this.#polls.has(upstream)) this.#closeFeed(upstream, polls);
-    this.#chain.replaceUpstreams(upstreams);
+    this.#chain.replaceUpstreams(upstreams, rule);
     // Calls may wait only for those that were removed.
     this.#handle(this.#chain.passed(clock.now()));
   }
@@ -257,13 +257,16 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return this.view.head;
   }
 
-  /** For a call that compares upstreams: resolves when the polls that began with `currentHead` have ended, or after 300 ms. */
-  async whenPolled(): Promise<void> {
+  /**
+   * For a call that compares upstreams: resolves when the polls that began with `currentHead` have ended, or after 300 ms.
+   * @returns undefined: none of them is in progress
+   */
+  whenPolled(): Promise<unknown> | undefined {
     const waits = this.#pending(clock.now()).flatMap((upstream) => {
       const polls = this.#polls.get(upstream);
       return polls?.polling === undefined ? [] : (polls.catchUp ??= this.#pollForCalls(upstream, polls));
     });
-    await Promise.all(waits);
+    return waits.length === 0 ? undefined : Promise.all(waits);
   }
 
   /** Whether the chain is followed without a pause, and polls or notifications of its head are not overdue. */
@@ -848,7 +851,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       }
     }
     resolveAll(this.#waitingForNews);
-    const { number, newestServed, tagged } = this.view;
+    const { number, newestServed, tagged, witnesses } = this.view;
+    this.#metrics.witnessesMissing(witnesses.missingSince !== undefined);
     const { latest, safe, finalized } = this.#shared;
     // After a fall, the next served blocks are announced again.
     if (newestServed < latest || tagged.safe.number < safe || tagged.finalized.number < finalized)

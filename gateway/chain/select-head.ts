@@ -135,6 +135,38 @@ function areApart(one: Report, other: Report): boolean {
   return false;
 }
 
+/** The distance in blocks, or in time, to which a block counts as near the head. */
+const NEAR_HEAD_BLOCKS = 2;
+const NEAR_HEAD_MS = 4_000;
+
+/** Whether a block is so near a head that it can be served in place of it. */
+export function isNearHead(number: bigint, head: bigint, blockMs: number | undefined): boolean {
+  const behind = Number(head - number);
+  return behind <= NEAR_HEAD_BLOCKS || behind * (blockMs ?? Infinity) <= NEAR_HEAD_MS;
+}
+
+/** How many groups have an upstream with this block, as its head or as an ancestor of it, as far as is known. */
+export function groupsWith(reports: readonly Report[], number: bigint, hash: string, followed: Headers): number {
+  return groupsOf(reports.filter((report) => hashAt(report, number, followed, reports) === hash));
+}
+
+/**
+ * The upstream whose head is the newest witnessed block: one that so many groups have.
+ * @param candidates those of the followed branch
+ */
+export function newestWitness<R extends Report>(
+  candidates: readonly R[],
+  reports: readonly R[],
+  followed: Headers,
+  groups: number,
+): R | undefined {
+  const highestFirst = candidates.toSorted((one, other) => compare(other.head.number, one.head.number));
+  return highestFirst.find(
+    ({ head: { header } }) =>
+      header !== undefined && groupsWith(reports, header.number, header.hash, followed) >= groups,
+  );
+}
+
 /** The newest block of an upstream that is followed, as far as is known. */
 function newestCommon({ hashes }: Report, followed: Headers): bigint | undefined {
   for (const [number, hash] of hashes) if (followed.at(number)?.hash === hash) return number;
@@ -271,7 +303,8 @@ function hashAt(report: Report, number: bigint, followed: Headers, reports: read
   return other && hashAt(other, number, followed, reports);
 }
 
-function groupsOf(reports: readonly Report[]): number {
+/** The number of their groups. */
+export function groupsOf(reports: readonly Report[]): number {
   return new Set(reports.map(({ group }) => group)).size;
 }
 

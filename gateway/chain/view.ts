@@ -2,7 +2,7 @@ import type { BranchMark } from './branch-marks.ts';
 import { lagAt, lagOfNotified, lagOfPolled, maxLagOf } from './block-times.ts';
 import type { Header, SeenHead } from './header.ts';
 import type { Headers } from './header-ring.ts';
-import type { Standing } from './select-head.ts';
+import { isNearHead, type Standing } from './select-head.ts';
 import type { ServedHashes } from './served-hashes.ts';
 import { isAlternating, type ViewedUpstream } from './upstream-blocks.ts';
 
@@ -19,6 +19,28 @@ export interface TaggedBlock<U> {
   readonly number: bigint;
   readonly olderAt: ReadonlyMap<U, number>;
 }
+
+/**
+ * Where the network's head is held at the newest witnessed block: `near`, while that is near the highest head; `always`; or
+ * nowhere.
+ */
+export type Hold = 'no' | 'near' | 'always';
+
+/** A block is witnessed if upstreams of several groups have it, as their head or as an ancestor of it. */
+export interface Witnesses {
+  /** The groups that must have a block; 1: any upstream is enough. */
+  readonly needed: number;
+  /** The groups with an upstream that responds, is on the followed branch, and is not behind. */
+  readonly present: number;
+  /** The newest witnessed block. Its groups may be unavailable since. Undefined: not known. */
+  readonly block: { readonly number: bigint; readonly hash: string } | undefined;
+  readonly hold: Hold;
+  /** Since when new blocks are not witnessed in time; undefined: they are. */
+  readonly missingSince: number | undefined;
+}
+
+/** One upstream is enough. */
+export const noWitnesses: Witnesses = { needed: 1, present: 0, block: undefined, hold: 'no', missingSince: undefined };
 
 /**
  * What is known of the blocks of one network at one moment: the only answer to "what is the newest block?". It never changes;
@@ -50,6 +72,7 @@ export class ChainView<U> {
   declare readonly gasBlock: SeenHead | undefined;
   /** Since when groups of upstreams have different blocks from a number on, and none has a majority; undefined: they have not. */
   declare readonly dispute: { readonly number: bigint; readonly at: number } | undefined;
+  declare readonly witnesses: Witnesses;
   declare readonly tagged: Readonly<Record<FinalTag, TaggedBlock<U>>>;
   declare readonly served: ServedHashes;
   declare readonly upstreams: ReadonlyMap<U, ViewedUpstream>;
@@ -77,6 +100,33 @@ export class ChainView<U> {
   /** The header of one of the newest 512 blocks. There may be gaps while there is no watcher. */
   at(number: bigint): Header | undefined {
     return this.headers.at(number);
+  }
+
+  /** The hash of one of the newest blocks, if it is witnessed: it is the newest witnessed block, or an ancestor of it. */
+  witnessedHash(number: bigint): string | undefined {
+    const { needed, block } = this.witnesses;
+    if (needed <= 1) return this.at(number)?.hash;
+    if (block === undefined || number > block.number) return undefined;
+    if (number === block.number) return block.hash;
+    return this.has(block.hash) ? this.at(number)?.hash : undefined;
+  }
+
+  /** The number of the newest witnessed block. Undefined: too few groups have the newest blocks. */
+  get witnessed(): bigint | undefined {
+    const { number, maxLag } = this;
+    const { needed, present, block } = this.witnesses;
+    if (needed <= 1) return number;
+    if (block === undefined || present < needed) return undefined;
+    return number !== undefined && block.number + BigInt(maxLag) < number ? undefined : block.number;
+  }
+
+  /** The block in place of `latest` where results are proven if possible: the head, if no witnessed block is near it. */
+  get newestProvable(): bigint | undefined {
+    const { number, witnesses, blockMs } = this;
+    const { hold, block, needed } = witnesses;
+    if (hold !== 'no' || needed <= 1 || number === undefined || block === undefined || block.number > number)
+      return number;
+    return isNearHead(block.number, number, blockMs) ? block.number : number;
   }
 
   /** Whether `at` has the block with this hash. */
@@ -176,5 +226,5 @@ export const asFollowed: Standing = {};
 type ViewState<U> = Pick<
   ChainView<U>,
   | ('epoch' | 'unbrokenSince' | 'branch' | 'number' | 'newestServed' | 'seenAt' | 'blockMs' | 'headers')
-  | ('pastHeads' | 'gasBlock' | 'dispute' | 'tagged' | 'served' | 'upstreams')
+  | ('pastHeads' | 'gasBlock' | 'dispute' | 'witnesses' | 'tagged' | 'served' | 'upstreams')
 >;

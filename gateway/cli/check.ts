@@ -125,7 +125,10 @@ function checkedNetworks(
 function verifyNotes({ verify, agree, upstreams }: NetworkConfig): string[] {
   const isVerified = [verify, ...Object.values(verify)].some((level) => level === 'enforce' || level === 'require');
   if (!isVerified && Object.keys(agree).length === 0) return [];
-  return upstreams.length > 1 ? [] : ['verify: with one upstream, a wrong result is not proven, and never disproved'];
+  if (upstreams.length === 1) return ['verify: with one upstream, a wrong result is not proven, and never disproved'];
+  const unpolled = upstreams.filter(({ probe }) => probe === 'off').map(({ name }) => name);
+  const note = `verify: while it gets no calls, an upstream with probe: off has no known block: ${unpolled.join(', ')}`;
+  return isVerified && unpolled.length > 0 ? [note] : [];
 }
 
 function auditNotes({ audit, upstreams }: NetworkConfig): string[] {

@@ -10,6 +10,7 @@ export class HeadMetrics {
   readonly #polls: Counter<'network' | 'upstream' | 'outcome'>;
   readonly #notifications: Counter<'network' | 'upstream'>;
   readonly #networkHead: Gauge<'network'>;
+  readonly #missing: Gauge<'network'>;
 
   constructor(registry: Registry) {
     this.#head = gauge(registry, 'gatehouse_upstream_head_block');
@@ -19,6 +20,7 @@ export class HeadMetrics {
     this.#polls = counter(registry, 'gatehouse_head_polls_total');
     this.#notifications = counter(registry, 'gatehouse_head_notifications_total');
     this.#networkHead = gauge(registry, 'gatehouse_network_head_block');
+    this.#missing = gauge(registry, 'gatehouse_network_witnesses_missing');
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamHeadMetrics {
@@ -49,9 +51,13 @@ export class HeadMetrics {
 
   networkMetrics(network: string): NetworkHeadMetrics {
     const head = this.#networkHead.labels(network);
+    const missing = this.#missing.labels(network);
     return {
       head: (block) => {
         head.set(block);
+      },
+      witnessesMissing: (areMissing) => {
+        missing.set(areMissing ? 1 : 0);
       },
     };
   }
@@ -72,4 +78,6 @@ export interface UpstreamHeadMetrics {
 
 export interface NetworkHeadMetrics {
   head(block: number): void;
+  /** @param areMissing fewer groups have the newest blocks than must have those on which proofs rest */
+  witnessesMissing(areMissing: boolean): void;
 }

@@ -213,6 +213,12 @@ export const instruments = {
     together: 'max',
     help: "Number of the network's latest block, as its healthy upstreams agree; followed only while the network is in use",
   },
+  gatehouse_network_witnesses_missing: {
+    kind: 'gauge',
+    labels: ['network'],
+    together: 'max',
+    help: '1 while fewer groups of upstreams have the newest blocks than must have those on which proofs rest',
+  },
   gatehouse_notifications_total: {
     kind: 'counter',
     labels: ['network', 'kind'],

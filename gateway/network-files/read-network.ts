@@ -18,6 +18,7 @@ import { networkOptions } from './options/network-options.ts';
 import { networkSchema } from './options/network-schema.ts';
 import { finishTexts, readValues } from './read-values.ts';
 import { selectMethods } from './select-methods.ts';
+import { checkGroups } from './upstream-group.ts';
 import { suggest } from '../config/suggest.ts';
 import { namespaceOf } from './namespace-of.ts';
 
@@ -73,6 +74,7 @@ function completeNetwork(
   diagnostics.push(...checkTransactions(network, options));
   diagnostics.push(
     ...checkFailsafe(file, served, options),
+    ...checkGroups(file),
     ...upstreams.flatMap((upstream, index) => checkConnection(upstream, ['upstreams', index])),
   );
   if (file.public !== undefined) {

@@ -1,4 +1,5 @@
 import { parseUrl } from '../config/parse-url.ts';
+import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
 
 /**
@@ -91,6 +92,24 @@ export function groupsNote({ verify, upstreams }: Pick<NetworkConfig, 'verify' |
   if (groups >= RECOMMENDED_GROUPS || !levels.some((level) => level === 'enforce' || level === 'require'))
     return undefined;
   return `verify: ${groups} ${groups === 1 ? 'group' : 'groups'} of upstreams; with three, one of them may fail or be wrong`;
+}
+
+/** Checks that neither `witnesses` nor `agree` needs more groups than the network has. */
+export function checkGroups({
+  witnesses,
+  agree,
+  upstreams,
+}: Pick<NetworkConfig, 'witnesses' | 'agree' | 'upstreams'>): Diagnostic[] {
+  const groups = groupsOf(upstreams).length;
+  const given: (readonly [Path, number | undefined])[] = [
+    [['witnesses'], witnesses],
+    ...Object.entries(agree).map(([method, count]) => [['agree', method], count] as const),
+  ];
+  return given.flatMap(([path, count]) => {
+    if (typeof count !== 'number' || count <= groups) return [];
+    const message = `${formatPath(path)} is ${count}: expected at most ${groups}, the number of groups of upstreams; add an upstream of another group, or lower it`;
+    return [{ path, message }];
+  });
 }
 
 function providerAt(text: string | undefined): string | undefined {

@@ -182,7 +182,10 @@ export class OpenNetwork implements Network {
 
   /** A drained upstream has no part in the head, and no subscriptions. */
   followDrains(): void {
-    this.chain.replaceUpstreams(this.router.headSources.filter(isServing), this.router.all);
+    const { witnesses: count }: ReplaceableConfig = this.config;
+    const { level } = this.#verificationOf(nodeMethods.blockByNumber);
+    const hold = level === 'require' ? 'always' : level === 'enforce' ? 'near' : 'no';
+    this.chain.replaceUpstreams(this.router.headSources.filter(isServing), this.router.all, { count, hold });
     this.subscriptions.moveTo(sourcesIn(this.router));
   }
 

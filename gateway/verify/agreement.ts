@@ -29,14 +29,14 @@ export type SendToOther = (
 ) => Promise<{ readonly upstream: Upstream; readonly response: UpstreamResponse } | undefined>;
 
 /** What upstreams returned, and which. */
-interface Group {
+interface SameResult {
   readonly response: ResultResponse | ErrorResponse;
   readonly upstreams: Upstream[];
 }
 
 /**
- * Sends a call to other upstreams, one after the other, until enough of all returned the same.
- * @param count how many are enough
+ * Sends a call to other upstreams, one after the other, until those of enough groups returned the same.
+ * @param count how many groups are enough
  * @param onDifference called with the first member that differs if not all returned the same, also before it throws
  * @returns those that returned what most did, and those that returned something else
  * @throws RpcError if no upstream is left before enough agree (rejects with it)
@@ -47,47 +47,47 @@ export async function agreement(
   send: SendToOther,
   onDifference: (path: readonly string[], values: readonly UpstreamValue[]) => void,
 ): Promise<{ readonly agreeing: readonly Upstream[]; readonly others: readonly Upstream[] }> {
-  const groups: Group[] = [{ response: parseResponse(response), upstreams: [work.upstream] }];
+  const results: SameResult[] = [{ response: parseResponse(response), upstreams: [work.upstream] }];
   for (;;) {
-    const tried = groups.flatMap(({ upstreams }) => upstreams);
+    const tried = results.flatMap(({ upstreams }) => upstreams);
     await work.charge(method.name, params);
     const other = await send(method, params, work, tried);
     if (other === undefined) {
-      reportDifference(method, groups, onDifference);
-      throw new RpcError('not-proven', `${describe(groups)}: ${count} must return the same, see \`agree\``);
+      reportDifference(method, results, onDifference);
+      throw new RpcError('not-proven', `${describe(results)}: ${count} groups must return the same, see \`agree\``);
     }
     const parsed = parseResponse(other.response);
-    let group = groups.find((one) => isSame(method, one.response, parsed));
-    if (group === undefined) groups.push((group = { response: parsed, upstreams: [] }));
-    group.upstreams.push(other.upstream);
-    const agreeing = group.upstreams;
-    if (agreeing.length < count) continue;
-    reportDifference(method, groups, onDifference);
+    let same = results.find((one) => isSame(method, one.response, parsed));
+    if (same === undefined) results.push((same = { response: parsed, upstreams: [] }));
+    same.upstreams.push(other.upstream);
+    const agreeing = same.upstreams;
+    if (new Set(agreeing.map(({ group }) => group)).size < count) continue;
+    reportDifference(method, results, onDifference);
     return { agreeing, others: tried.filter((one) => !agreeing.includes(one)) };
   }
 }
 
 function reportDifference(
   method: MethodSpec,
-  groups: readonly Group[],
+  results: readonly SameResult[],
   onDifference: (path: readonly string[], values: readonly UpstreamValue[]) => void,
 ): void {
-  const [first, second] = groups;
+  const [first, second] = results;
   if (first === undefined || second === undefined) return;
   const compared = compareResponses(method, first.response, second.response);
-  const values = groups.flatMap(({ response, upstreams }) =>
+  const values = results.flatMap(({ response, upstreams }) =>
     upstreams.map(({ name }) => ({ upstream: name, value: shownValueOf(response) })),
   );
   onDifference(typeof compared === 'string' ? [] : compared, values);
 }
 
 /** Of an error, what is compared: never its message, in which an upstream may repeat the call. */
-function shownValueOf(response: Group['response']): unknown {
+function shownValueOf(response: SameResult['response']): unknown {
   if (response.kind === 'result') return response.result;
   return isComparable(response) ? response.data : `error ${response.code}`;
 }
 
-function isSame(method: MethodSpec, one: Group['response'], other: Group['response']): boolean {
+function isSame(method: MethodSpec, one: SameResult['response'], other: SameResult['response']): boolean {
   if (one.kind === 'result' && other.kind === 'result' && one.result === null && other.result === null) return true;
   if (one.kind === 'error' && other.kind === 'error' && isWithoutData(one) && isWithoutData(other))
     return one.code === other.code;
@@ -99,10 +99,10 @@ function isWithoutData({ data }: ErrorResponse): boolean {
   return data === undefined || data === '0x';
 }
 
-function describe(groups: readonly Group[]): string {
-  const count = groups.reduce((sum, { upstreams }) => sum + upstreams.length, 0);
+function describe(results: readonly SameResult[]): string {
+  const count = results.reduce((sum, { upstreams }) => sum + upstreams.length, 0);
   if (count === 1) return 'only one upstream returned a result';
-  return groups.length === 1
+  return results.length === 1
     ? `only ${count} upstreams returned a result`
-    : `${count} upstreams returned ${groups.length} results`;
+    : `${count} upstreams returned ${results.length} results`;
 }

@@ -26,7 +26,7 @@ export async function checkBlock(subject: Subject): Promise<Finding> {
   if (typeof hash !== 'string' || typeof number !== 'string') return unknown;
   const place = { hash: hash.toLowerCase(), number: BigInt(number) };
   if (method.looksUpHash !== true) {
-    const finding = await checkPlace(place, result['parentHash'], subject);
+    const finding = await checkPlace(place, subject);
     if (finding !== undefined) return finding;
   }
   const header = await provenHeader(result, place, subject);
@@ -37,18 +37,11 @@ export async function checkBlock(subject: Subject): Promise<Finding> {
   return isHeader ? proven('hash') : checkLists(result, header, subject);
 }
 
-/** Undefined: the block is canonical. @param parentHash of the block; undefined: not known */
+/** Undefined: the block is canonical. */
 export async function checkPlace(
   { hash, number }: { readonly hash: string; readonly number: bigint },
-  parentHash: unknown,
   { evidence, work }: Subject,
 ): Promise<Finding | undefined> {
-  const { head } = evidence.view;
-  // A new block, which other upstreams may not have yet.
-  if (head !== undefined && number === head.number + 1n) {
-    const parent = parentHash ?? (await evidence.header(hash, work))?.['parentHash'];
-    if (isSameHex(parent, head.hash)) return undefined;
-  }
   const isCanonical = await evidence.isCanonical(number, hash, work);
   if (isCanonical === true) return undefined;
   return isCanonical === false ? otherBranch : unknown;
@@ -210,12 +203,11 @@ export async function checkUncle(subject: Subject): Promise<Finding> {
 export async function checkHeadNumber(subject: Subject): Promise<Finding> {
   const { result, evidence, work } = subject;
   if (typeof result !== 'string') return unknown;
-  const { view } = evidence;
   const number = BigInt(result);
-  const known = view.at(number);
-  if (known !== undefined) return (await evidence.header(known.hash, work)) === undefined ? unknown : proven('hash');
+  const known = evidence.view.witnessedHash(number);
+  if (known !== undefined) return (await evidence.header(known, work)) === undefined ? unknown : proven('hash');
   const block = await evidence.blockAt(result, work);
   if (block === undefined || checkHeader(block) !== 'verified') return unknown;
   const place = { hash: String(block['hash']).toLowerCase(), number };
-  return (await checkPlace(place, block['parentHash'], subject)) ?? proven('hash');
+  return (await checkPlace(place, subject)) ?? proven('hash');
 }

@@ -38,7 +38,7 @@ export async function checkReceipts(subject: Subject): Promise<Finding> {
   const receipts = result as readonly JsonObject[];
   const place = receipts[0] && placeOf(receipts[0]);
   if (place !== undefined && params[0] !== place.hash) {
-    const finding = await checkPlace(place, undefined, subject);
+    const finding = await checkPlace(place, subject);
     if (finding !== undefined) return finding;
   }
   const hash = place?.hash ?? (await blockOf(params[0], subject));
@@ -141,7 +141,7 @@ export async function checkReceipt(subject: Subject): Promise<Finding> {
   const { params, result, evidence, work } = subject;
   const place = isObject(result) ? placeOf(result) : undefined;
   if (!isObject(result) || place === undefined) return unknown;
-  const finding = await checkPlace(place, undefined, subject);
+  const finding = await checkPlace(place, subject);
   if (finding !== undefined) return finding;
   const receipts = await evidence.receipts(place.hash, work);
   const block = receipts && (await evidence.block(place.hash, work));

@@ -12,7 +12,7 @@ export async function checkTransaction(subject: Subject): Promise<Finding> {
   if (!isObject(result)) return unknown;
   const place = placeOf(result);
   if (place === undefined) return unknown;
-  const finding = await checkPlace(place, undefined, subject);
+  const finding = await checkPlace(place, subject);
   if (finding !== undefined && !isSameHex(params[0], place.hash)) return finding;
   const block = await evidence.block(place.hash, work);
   if (block === undefined) return unknown;

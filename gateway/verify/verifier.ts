@@ -3,6 +3,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
+import type { FinalTag } from '../chain/view.ts';
 import type { Differences } from '../observability/differences.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec, ProvenPart } from '../spec/method-spec.ts';
@@ -21,6 +22,7 @@ import { Evidence, type EvidenceOptions, type Work } from './evidence/evidence.t
 import { sizeOf } from './evidence/size-of.ts';
 import { AuditRequests } from './observe/audit-requests.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
+import { quantityOf } from './proofs/hex.ts';
 import { numberNamed, otherBranch, unknown, type Subject, type Finding } from './subject.ts';
 
 const checks: Readonly<Record<ProvenPart, (subject: Subject) => Promise<Finding>>> = {
@@ -66,6 +68,7 @@ const logs = specs.get(nodeMethods.logs) as MethodSpec;
 export class Verifier {
   readonly #options: VerifierOptions;
   readonly #evidence: Evidence;
+  readonly #requests: AuditRequests;
   readonly #lines = new LineLimit();
   #openedMetrics: NetworkAuditMetrics | undefined;
 
@@ -73,6 +76,7 @@ export class Verifier {
     const { chain, request, upstreams, permitted } = options;
     this.#options = options;
     const requests = new AuditRequests(upstreams, permitted);
+    this.#requests = requests;
     this.#evidence = new Evidence({
       ...{ chain, request, isAlone: upstreams.length === 1 },
       others: (upstream) => requests.others(blockByNumber, upstream),
@@ -101,10 +105,30 @@ export class Verifier {
     return agreeing.includes(claim.work.upstream);
   }
 
-  /** The number of the block of a tag, as an upstream has it. Undefined: it has none. */
-  async numberOfTag(tag: string, work: Work): Promise<string | undefined> {
-    const number = (await this.#evidence.blockAt(tag, work))?.['number'];
-    return typeof number === 'string' ? number : undefined;
+  /**
+   * The number of the block of a tag: the highest one that enough groups report, on the followed branch. Undefined: too few do.
+   * @throws RpcError for a limit of the caller (rejects with it)
+   */
+  async numberOfTag(tag: FinalTag, work: Work): Promise<string | undefined> {
+    const { view } = this.#evidence;
+    const { needed } = view.witnesses;
+    if (needed <= 1) {
+      const number = (await this.#evidence.blockAt(tag, work))?.['number'];
+      return typeof number === 'string' ? number : undefined;
+    }
+    const newest = new Map<string, bigint>();
+    const ask = async (upstream: Upstream): Promise<void> => {
+      await work.charge(nodeMethods.blockByNumber, [tag, false]);
+      const header = await this.#requests.headerAt(upstream, tag, work.deadline);
+      if (header === undefined || header.hash !== (view.at(header.number)?.hash ?? header.hash)) return;
+      if (header.number > (newest.get(upstream.group) ?? -1n)) newest.set(upstream.group, header.number);
+    };
+    await Promise.all(this.#requests.others(blockByNumber).map(ask));
+    const number = [...newest.values()].sort((one, other) => (one > other ? -1 : 1))[needed - 1];
+    if (number === undefined) return undefined;
+    // Callers may have been served a newer one, while a group responded that does not now.
+    const served = view.newestOf(tag);
+    return quantityOf(served > number ? served : number);
   }
 
   /** Never throws, except for a limit of the caller and its departure. @throws RpcError, Cancelled (rejects with it) */

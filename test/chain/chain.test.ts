@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Chain, type Effect, type ServedBlock } from '../../gateway/chain/chain.ts';
+import { Chain, type Effect, type ServedBlock, type WitnessRule } from '../../gateway/chain/chain.ts';
 import type { ChainChange } from '../../gateway/chain/header-ring.ts';
 import { parseBlock, parseHeader, type Header } from '../../gateway/chain/header.ts';
 import { ScriptedChain } from './scripted-chain.ts';
@@ -32,10 +32,10 @@ class Network {
   #held: (Fetch | Verify)[] | undefined;
   at = 1_000;
 
-  constructor(nodes: Record<string, ScriptedChain>, more: object = {}) {
+  constructor(nodes: Record<string, ScriptedChain>, more: object = {}, witnesses?: WitnessRule) {
     this.chain = new Chain<string>({ ...options, ...more });
     this.nodes = nodes;
-    this.chain.replaceUpstreams(Object.keys(nodes));
+    this.chain.replaceUpstreams(Object.keys(nodes), witnesses);
     this.chain.used(this.at);
     this.chain.watched(true, this.at);
     this.poll();
@@ -144,6 +144,12 @@ class Network {
     }
   }
 
+  /** The number of the newest witnessed block, and the groups that have the newest blocks, of those that must. */
+  get witnessed(): readonly (number | undefined)[] {
+    const { block, present, needed } = this.chain.view.witnesses;
+    return [block && Number(block.number), present, needed];
+  }
+
   /** The number of the head, the newest block of the followed chain, and the newest served block. */
   get numbers(): (number | undefined)[] {
     const { number, head, newestServed } = this.chain.view;
@@ -165,6 +171,157 @@ function twoNodes(more: object = {}) {
   const network = new Network({ one: chain, two: chain.copy() }, more);
   return { network, one: chain, two: network.nodes['two'] as ScriptedChain };
 }
+
+describe('a block is witnessed if upstreams of enough groups have it', () => {
+  const hold = (kind: 'no' | 'near' | 'always', count?: number): WitnessRule => ({ count, hold: kind });
+  /** Nodes of one chain at block 100, of which all have reported the next one too. */
+  function nodesOf(names: string, rule: WitnessRule = hold('no'), more: object = {}) {
+    const chain = new ScriptedChain();
+    const nodes = Object.fromEntries([...names].map((name) => [name, chain.copy()]));
+    const network = new Network(nodes, more, rule);
+    return { network, mineAll: (...to: string[]) => mineAt(network, to.length > 0 ? to : [...names]) };
+  }
+
+  /** The same block at all of these, which are polled then. */
+  function mineAt(network: Network, names: readonly string[]): void {
+    const [first = '', ...others] = names;
+    network.at += 12_000;
+    network.mine(first);
+    for (const name of others) network.nodes[name] = network.nodes[first]?.copy() as ScriptedChain;
+    network.poll(...names);
+  }
+
+  it('as their head, or as an ancestor of it', () => {
+    const { network, mineAll } = nodesOf('abc');
+    mineAll('a');
+    expect(network.witnessed).toEqual([100, 3, 2]);
+    mineAll('a', 'b');
+    expect(network.witnessed).toEqual([102, 3, 2]);
+    expect(network.chain.view.witnessedHash(102n)).toBe(network.nodes['b']?.head.hash);
+    mineAll('b');
+    expect([network.witnessed[0], network.numbers[0]]).toEqual([102, 103]);
+    expect(network.chain.view.witnessedHash(103n)).toBeUndefined();
+    expect(network.chain.view.witnessedHash(101n)).toBe(network.chain.view.at(101n)?.hash);
+  });
+
+  it('two upstreams of one group are one witness', () => {
+    const { network, mineAll } = nodesOf('abc', undefined, { groupOf: (name: string) => (name === 'a' ? 'x' : 'y') });
+    mineAll('b', 'c');
+    expect(network.witnessed).toEqual([100, 2, 2]);
+    mineAt(network, ['b', 'c', 'a']);
+    expect(network.witnessed).toEqual([102, 2, 2]);
+  });
+
+  it('an upstream that fails is not forgotten: its group is needed all the same', () => {
+    const { network, mineAll } = nodesOf('ab');
+    mineAll();
+    network.fail('b', 'b');
+    mineAll('a');
+    expect(network.witnessed).toEqual([101, 1, 2]);
+    expect(network.chain.view.witnessed).toBeUndefined();
+    network.nodes['b'] = network.nodes['a']?.copy() as ScriptedChain;
+    network.poll('b');
+    expect(network.witnessed).toEqual([102, 2, 2]);
+  });
+
+  it('the number of groups is that of the network file, or more than half of those that are not drained', () => {
+    const { network } = nodesOf('abcde', hold('no', 4));
+    expect(network.witnessed).toEqual([100, 5, 4]);
+    network.chain.replaceUpstreams(['a', 'b', 'c']);
+    expect(network.witnessed[2]).toBe(2);
+    network.chain.replaceUpstreams(['a']);
+    expect(network.witnessed[2]).toBe(1);
+    expect(network.chain.view.witnessed).toBe(100n);
+  });
+
+  it('after a reorg, those before it are', () => {
+    const { network, mineAll } = nodesOf('abc');
+    for (let block = 0; block < 4; block++) mineAll();
+    network.nodes['a']?.goBack(3);
+    network.nodes['a']?.mine(3);
+    network.nodes['b'] = network.nodes['a']?.copy() as ScriptedChain;
+    network.poll('a', 'b', 'c');
+    expect(network.chain.view.witnessedHash(104n)).toBe(network.nodes['a']?.head.hash);
+    network.nodes['c']?.goBack(3);
+    network.nodes['c']?.mine(2);
+    network.poll('c');
+    expect(network.witnessed).toEqual([104, 2, 2]);
+  });
+
+  it.each(['near', 'always'] as const)('held %s, the head is the newest one of them', (kind) => {
+    const { network, mineAll } = nodesOf('abc', hold(kind));
+    mineAll('a');
+    mineAll('a');
+    expect(network.numbers.slice(0, 2)).toEqual([100, 100]);
+    mineAll('a', 'b');
+    expect(network.numbers.slice(0, 2)).toEqual([103, 103]);
+    // Those that a liar forges are never delivered.
+    network.nodes['c']?.mine(4);
+    network.poll('c');
+    mineAll('a', 'b');
+    expect(network.numbers.slice(0, 2)).toEqual([104, 104]);
+    expect(network.delivered.filter((number) => number < 0)).toEqual([]);
+    expect(network.chain.view.head?.hash).toBe(network.nodes['a']?.head.hash);
+  });
+
+  it('held near, the head is the highest one if they are more than two blocks behind, until they are higher', () => {
+    const { network, mineAll } = nodesOf('abc', hold('near'));
+    mineAll();
+    network.fail('b', 'b', 'c', 'c');
+    const numbers = [1, 2, 3, 4].map(() => {
+      mineAll('a');
+      return network.numbers[0];
+    });
+    expect(numbers).toEqual([101, 101, 104, 105]);
+    expect(network.witnessed).toEqual([101, 1, 2]);
+    expect(network.chain.view.witnesses.missingSince).toBeGreaterThan(0);
+    network.nodes['b'] = network.nodes['a']?.copy() as ScriptedChain;
+    network.nodes['b'].goBack(1);
+    network.poll('b');
+    expect([network.witnessed[0], network.numbers[0]]).toEqual([104, 105]);
+    mineAt(network, ['a', 'b']);
+    expect([network.witnessed[0], network.numbers[0]]).toEqual([106, 106]);
+    expect(network.chain.view.witnesses.missingSince).toBeUndefined();
+  });
+
+  it('held always, the head stays while too few groups respond', () => {
+    const { network, mineAll } = nodesOf('abc', hold('always'));
+    mineAll();
+    network.fail('b', 'b', 'c', 'c');
+    for (let block = 0; block < 20; block++) mineAll('a');
+    expect(network.numbers[0]).toBe(101);
+    expect(network.chain.view.witnessed).toBeUndefined();
+  });
+
+  // Seed 3 of the simulated hours with enforce: heads were delivered twice.
+  it('held near, a branch whose blocks are being fetched is not left for an ancestor of its head', () => {
+    const { network, mineAll } = nodesOf('abc', hold('near'));
+    for (let block = 0; block < 8; block++) mineAll();
+    network.hold();
+    network.fail('a', 'a', 'c', 'c');
+    network.nodes['b']?.goBack(6);
+    network.mine('b', 6).poll('b').mine('b').poll('b').mine('b').poll('b');
+    network.nodes['a'] = network.nodes['b']?.copy() as ScriptedChain;
+    network.mine('b').poll('b');
+    expect(network.isFetching).toBe(true);
+    network.poll('a').answerFetch();
+    expect([network.witnessed[0], ...network.numbers.slice(0, 2)]).toEqual([110, 111, 111]);
+  });
+
+  it('held, an upstream whose polls have gaps is asked for the block of another one', () => {
+    const { network } = nodesOf('ab', hold('always'));
+    const chain = network.nodes['a'] as ScriptedChain;
+    for (let round = 0; round < 5; round++) {
+      network.at += 12_000;
+      chain.mine(5);
+      network.nodes['b'] = chain.copy();
+      network.poll('b');
+      chain.mine(5);
+      network.poll('a');
+    }
+    expect(network.numbers[0]).toBe(145);
+  });
+});
 
 describe('rule 1: the head falls only if the chain was replaced', () => {
   const fallBehind = (network: Network): void => {

@@ -125,6 +125,9 @@ describe('gatehouse check', () => {
       '  2 groups: u0 with u1 (Alchemy); u2 with u3 (own)',
       '  note: verify: 2 groups of upstreams; with three, one of them may fail or be wrong',
     ]);
+    const unpolled = [...upstreams.slice(0, 3), { ...upstreams[3], probe: 'off' }];
+    place.withNetworks({ one: { ...few, upstreams: unpolled, verify: 'require' } });
+    expect((await check()).stdout).toContain('an upstream with probe: off has no known block: u3');
     for (const group of ['', 5, ' own'])
       expect(
         (place.withNetworks({ one: { ...few, upstreams: [{ ...upstreams[0], group }] } }), await check()),

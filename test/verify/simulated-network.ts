@@ -28,6 +28,11 @@ export interface SimulatedNode {
   readonly ignoresFuture?: boolean;
   /** Whether it returns an error for a request: `method params`. */
   readonly fails?: (text: string) => boolean;
+  /**
+   * From this number on, it forges blocks, with true hashes and proofs: a branch of its own that is so many blocks `ahead` of the
+   * head, or another block on each head.
+   */
+  readonly forges?: { readonly from: number; readonly ahead: number | 'on each head' };
   /** What its upstream has in the network file. */
   readonly upstream?: object;
 }
@@ -47,6 +52,15 @@ export interface SimulatedNetwork {
   /** The requests that all nodes have got, as `method params`, and when. */
   readonly requests: readonly SimulatedRequest[];
   readonly call: (method: string, params?: readonly unknown[]) => Promise<JsonRpcResponse>;
+  /** The same with what proves the result; undefined: it is an error, or results are not proven. */
+  readonly proven: (
+    method: string,
+    params?: readonly unknown[],
+  ) => Promise<JsonRpcResponse & { readonly proof: string | undefined }>;
+  /** The hashes of all notifications of new heads, from the next block on. */
+  readonly watchHeads: () => Promise<string[]>;
+  /** Whether a node has forged the block with this hash. */
+  readonly isForged: (hash: unknown) => boolean;
   /** How many results had this proof. */
   readonly count: (proof: string) => Promise<number>;
 }
@@ -60,14 +74,26 @@ export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number
   const startedAt = time.now();
   const headAfter = (ms: number): number => FIRST_NUMBER + Math.floor((time.now() - startedAt - ms) / blockMs);
   const requests: SimulatedRequest[] = [];
-  const servers = nodes.map(({ lateMs = 0, stuckAt = Infinity, ignoresFuture = false, fails }, at) => {
+  const servers = nodes.map(({ lateMs = 0, stuckAt = Infinity, ignoresFuture = false, fails, forges }, at) => {
+    const forged = forges?.ahead === 'on each head' ? undefined : forges && emptyBlocks(blockMs, forges.from, blockAt);
+    const onHeads = new Map<number, Block>();
+    const forgedAt = (number: number, top: number): Block => {
+      if (forged !== undefined) return forged(number);
+      if (number <= top) return blockAt(number);
+      const block = onHeads.get(number) ?? emptyBlocks(blockMs, number, blockAt)(number);
+      onHeads.set(number, block);
+      return block;
+    };
     const respondTo = ({ id, method, params = [] }: { id?: unknown; method: string; params?: readonly unknown[] }) => {
       const text = `${method} ${JSON.stringify(params)}`;
       requests.push({ text, at: time.now(), node: at });
       if (fails?.(text) === true) return { jsonrpc: '2.0', id, error: { code: -32000, message: 'internal error' } };
       const head = Math.min(headAfter(lateMs), stuckAt);
       const asked = ignoresFuture && method === 'eth_getBalance' ? [params[0], 'latest'] : params;
-      return { jsonrpc: '2.0', id, ...resultOf(method, asked, blockAt, head) };
+      if (forges === undefined || head < forges.from)
+        return { jsonrpc: '2.0', id, ...resultOf(method, asked, blockAt, head) };
+      const ahead = forges.ahead === 'on each head' ? 1 : forges.ahead;
+      return { jsonrpc: '2.0', id, ...resultOf(method, asked, (number) => forgedAt(number, head), head + ahead) };
     };
     return new MemoryNode(at + 1, { respondTo }, new Random(at + 1));
   });
@@ -77,12 +103,23 @@ export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number
   const file = { name: 'Test', chainId: 7, methods: ['eth'], hedge: 'off', cache: 'off', upstreams, ...options };
   const gateway = new SimulatedGateway({ options: { name: 'test' }, file: () => file } as never, servers);
   const client = gateway.connect();
+  const call: SimulatedNetwork['call'] = async (method, params = []) =>
+    JSON.parse(
+      await time.advanceUntil(client.post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))),
+    ) as JsonRpcResponse;
   return {
-    ...{ time, servers, requests, head: () => headAfter(0) },
-    call: async (method, params = []) =>
-      JSON.parse(
-        await time.advanceUntil(client.post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))),
-      ) as JsonRpcResponse,
+    ...{ time, servers, requests, head: () => headAfter(0), call },
+    proven: async (method, params) => ({ ...(await call(method, params)), proof: gateway.proof }),
+    watchHeads: async () => {
+      const hashes: string[] = [];
+      const socket = await client.openSocket((text) => {
+        const hash = (JSON.parse(text) as { params?: { result?: { hash?: string } } }).params?.result?.hash;
+        if (hash !== undefined) hashes.push(hash);
+      });
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] }));
+      return hashes;
+    },
+    isForged: (hash) => forgedHashes.has(String(hash)),
     count: async (proof) => {
       const lines = (await gateway.metrics()).split('\n').filter((line) => line.includes(`proof="${proof}"`));
       return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
@@ -106,11 +143,12 @@ function resultOf(
     const number = String(blockNumber).startsWith('0x') ? Number(blockNumber) : head;
     return blockHash !== undefined || number > head ? undefined : blockAt(number);
   };
-  const ofBlock = (named: unknown, result: (number: number) => unknown): object => {
+  /** @param result of the balance of the account */
+  const ofBlock = (named: unknown, result: (balance: number) => unknown): object => {
     const block = find(named);
     return block === undefined
       ? { error: { code: -32000, message: 'header not found' } }
-      : { result: result(Number(block.number)) };
+      : { result: result(Number(block.number) + (forgedHashes.has(block.hash) ? FORGED : 0)) };
   };
   switch (method) {
     case 'eth_chainId':
@@ -137,22 +175,39 @@ function resultOf(
   }
 }
 
-/** The blocks of a chain by their numbers. They do not change. */
-function emptyBlocks(blockMs: number): (number: number) => Block {
+const forgedHashes = new Set<string>();
+
+/** The balance in forged blocks is higher by this. */
+export const FORGED = 1_000_000;
+
+/**
+ * The blocks of a chain by their numbers. They do not change.
+ * @param first the number of the first forged block
+ * @param before the blocks below that
+ */
+function emptyBlocks(
+  blockMs: number,
+  first = FIRST_NUMBER,
+  before?: (number: number) => Block,
+): (number: number) => Block {
   const blocks: Block[] = [];
+  const added = before === undefined ? 0 : FORGED;
   return (number) => {
-    for (let next = FIRST_NUMBER + blocks.length; next <= number; next++) {
+    if (before !== undefined && number < first) return before(number);
+    for (let next = first + blocks.length; next <= number; next++) {
+      const parent = blocks.at(-1)?.hash ?? before?.(next - 1).hash;
       const header = {
-        ...{ parentHash: blocks.at(-1)?.hash ?? word('11'), sha3Uncles: EMPTY_LIST, miner: account },
-        ...{ stateRoot: stateOf(next).root, transactionsRoot: EMPTY_ROOT, receiptsRoot: EMPTY_ROOT },
+        ...{ parentHash: parent ?? word('11'), sha3Uncles: EMPTY_LIST, miner: account },
+        ...{ stateRoot: stateOf(next + added).root, transactionsRoot: EMPTY_ROOT, receiptsRoot: EMPTY_ROOT },
         ...{ logsBloom: `0x${'00'.repeat(256)}`, difficulty: '0x0', number: hex(next), gasLimit: '0x1c9c380' },
         ...{ gasUsed: '0x0', timestamp: hex(1_700_000_000 + Math.floor((next * blockMs) / 1_000)), extraData: '0x' },
         ...{ mixHash: word('22'), nonce: '0x0000000000000000', baseFeePerGas: '0x7' },
       };
       const hash = hashOf(encodeHeader(header) as Buffer);
+      if (added > 0) forgedHashes.add(hash);
       blocks.push({ ...header, hash, size: '0x200', transactions: [], uncles: [] });
     }
-    return blocks[number - FIRST_NUMBER] as Block;
+    return blocks[number - first] as Block;
   };
 }
 

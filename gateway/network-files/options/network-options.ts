@@ -7,7 +7,7 @@ import { providerOptions } from './provider-options.ts';
 import { publicCallers } from './public-option.ts';
 import { privateTransactions, transactions } from './transaction-options.ts';
 import { unitsMap } from './units-option.ts';
-import { agree, verify } from './verify-option.ts';
+import { agree, verify, witnesses } from './verify-option.ts';
 import {
   balance,
   batch,
@@ -144,6 +144,7 @@ export const networkOptions = {
   failsafe: { ...networkFailsafe, replaces: 'network' },
   verify: { ...verify, replaces: 'network' },
   agree: { ...agree, replaces: 'network' },
+  witnesses: { ...witnesses, replaces: 'network' },
   audit: { ...networkAudit, replaces: 'network' },
   cache: {
     title: 'on or off',

@@ -21,15 +21,24 @@ export const verify = {
   default: 'off',
 } as const satisfies OptionSchema;
 
-/** How many upstreams must return the same. */
+/** Upstreams of how many groups must return the same. */
 export const agree = {
   title: 'map of methods to whole numbers from 2 to 5',
   description:
-    'How many upstreams must return the same result, by method or wildcard, where nothing proves it: `{ eth_call: 2 }`. If they differ, others decide; without agreement, the call is an error. `route` names the upstreams. See docs/verify.md.',
+    'Upstreams of how many groups must return the same result, by method or wildcard, also where it is proven: `{ eth_call: 2 }`. If they differ, others decide; without agreement, the call is an error. `route` names the upstreams. See docs/verify.md.',
   type: 'object',
   propertyNames: methodNames,
   additionalProperties: { title: 'whole number from 2 to 5', type: 'integer', minimum: 2, maximum: 5 },
   default: {},
+} as const satisfies OptionSchema;
+
+/** The groups on whose blocks proofs rest. */
+export const witnesses = {
+  title: 'whole number from 1 to the number of groups',
+  description:
+    'How many groups of upstreams must have a block, as their head or as an ancestor of it, before a result at it is proven. Default: more than half of the groups whose upstreams no operator drained. See docs/verify.md.',
+  type: 'integer',
+  minimum: 1,
 } as const satisfies OptionSchema;
 
 /** Whether the first level is stronger than the second. */

@@ -16,7 +16,7 @@ export interface ConditionSources {
 /** The event of a difference between upstreams lasts for this time after the last one. */
 const DIFFERENCE_EVENT_MS = 60_000;
 
-/** In a reorg, groups differ until the next poll of each. */
+/** In a reorg, or with a new block, groups differ until the next poll of each. */
 const DISPUTE_MS = 15_000;
 
 /** Finds everything that is wrong now, for the list of events. To be called once a second. */
@@ -42,7 +42,13 @@ function conditionsOf(network: Network, upstreams: UpstreamConditions, now: numb
   const found = upstreams.of(network, now);
   if (![...found.values()].some(({ isWorking }) => isWorking))
     conditions.push({ kind: 'network', network: slug, reason: 'no upstream works' });
-  const { dispute } = network.chain.view;
+  const { dispute, witnesses } = network.chain.view;
+  const { needed, present, hold, missingSince } = witnesses;
+  if (missingSince !== undefined && now - missingSince >= DISPUTE_MS)
+    conditions.push({
+      ...{ kind: 'network', network: slug },
+      reason: `${needed} groups of upstreams must have a block before a result at it is proven, and ${present} ${present === 1 ? 'has' : 'have'} the newest ones: ${effects[hold]}`,
+    });
   if (dispute !== undefined && now - dispute.at >= DISPUTE_MS)
     conditions.push({
       ...{ kind: 'network', network: slug },
@@ -59,5 +65,11 @@ function conditionsOf(network: Network, upstreams: UpstreamConditions, now: numb
   }
   return conditions;
 }
+
+const effects = {
+  no: 'fewer decide which blocks the network follows',
+  near: 'results at the newest blocks are returned unproven',
+  always: 'results that must be proven are errors',
+} as const;
 
 const differs = { kind: 'audit', reason: 'audits found other results than at other upstreams' } as const;

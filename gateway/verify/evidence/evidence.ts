@@ -249,14 +249,14 @@ export class Evidence {
     return (await this.#request(nodeMethods.blockByNumber, params, work, undefined)) as JsonObject | undefined;
   }
 
-  /** The hash of the block with this number, as the network follows it, or as two upstreams have it. */
+  /** The hash of the block with this number: of a witnessed block or an ancestor of one, or as enough groups have it. */
   async canonicalHash(number: bigint, work: Work): Promise<string | undefined> {
     return this.#knownHash(number) ?? this.#agreedHash(number, undefined, work);
   }
 
   /**
-   * Whether a block is the one with its number, as the network follows it, or as two upstreams have it: one of them may be
-   * that whose result is checked.
+   * Whether a block is the one with its number: witnessed, an ancestor of a witnessed block, or as enough groups have it. One of
+   * them may be that of the upstream whose result is checked.
    */
   async isCanonical(number: bigint, hash: string, work: Work): Promise<boolean | undefined> {
     if (this.#knownHash(number) === hash) return true;
@@ -267,28 +267,31 @@ export class Evidence {
   }
 
   #knownHash(number: bigint): string | undefined {
-    const followed = this.view.at(number)?.hash;
-    if (followed !== undefined) return followed;
+    const witnessed = this.view.witnessedHash(number);
+    if (witnessed !== undefined) return witnessed;
     const agreed = this.#canonical.get(number);
     return agreed?.unbrokenSince === this.view.unbrokenSince ? agreed.hash : undefined;
   }
 
   async #agreedHash(number: bigint, claimed: string | undefined, work: Work): Promise<string | undefined> {
-    // What the network follows is one vote, and the result another one.
-    const votes = new Set([claimed, this.view.at(number)?.hash].filter((hash) => hash !== undefined));
-    const { others, blockHash } = this.#options;
+    const { others, blockHash, isAlone } = this.#options;
     const { upstream, deadline, charge } = work;
-    const voters = claimed === undefined ? [upstream, ...others(upstream)] : others(upstream);
-    if (others(upstream).length === 0 && this.#options.isAlone) return claimed ?? blockHash(upstream, number, deadline);
-    for (const one of voters) {
+    const { needed } = this.view.witnesses;
+    if (others(upstream).length === 0 && isAlone) return claimed ?? blockHash(upstream, number, deadline);
+    const votes = new Map<string, Upstream[]>();
+    const isAgreed = (hash: string, voter: Upstream): boolean => {
+      const voters = [...(votes.get(hash) ?? []), voter];
+      votes.set(hash, voters);
+      return voters.length > 1 && new Set(voters.map(({ group }) => group)).size >= needed;
+    };
+    // The result is a vote.
+    if (claimed !== undefined) isAgreed(claimed, upstream);
+    for (const one of claimed === undefined ? [upstream, ...others(upstream)] : others(upstream)) {
       await charge(nodeMethods.blockByNumber, [quantityOf(number), false]);
       const hash = await blockHash(one, number, deadline);
-      if (hash === undefined) continue;
-      if (votes.has(hash)) {
-        this.#recordCanonical(number, hash);
-        return hash;
-      }
-      votes.add(hash);
+      if (hash === undefined || !isAgreed(hash, one)) continue;
+      this.#recordCanonical(number, hash);
+      return hash;
     }
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { parseHeader, type Header } from '../../chain/header.ts';
 import { clock } from '../../clock/clock.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
@@ -28,8 +29,8 @@ export class AuditRequests {
     this.#permitted = permitted;
   }
 
-  /** The other upstreams that may get the call now, each first in turn. */
-  others(method: MethodSpec, first: Upstream): Upstream[] {
+  /** The other upstreams that may get the call now, each first in turn. @param first undefined: all upstreams are others */
+  others(method: MethodSpec, first?: Upstream): Upstream[] {
     const usable = this.#all.filter((one) => one !== first && this.#canSend(one, method.name));
     const start = usable.length === 0 ? 0 : this.#turn++ % usable.length;
     return [...usable.slice(start), ...usable.slice(0, start)];
@@ -49,12 +50,15 @@ export class AuditRequests {
 
   /** The hash of an upstream's block of this number; undefined if it has none. */
   async blockHash(upstream: Upstream, number: bigint, deadline: number): Promise<string | undefined> {
+    return (await this.headerAt(upstream, `0x${number.toString(16)}`, deadline))?.hash;
+  }
+
+  /** The header of an upstream's block of a number or tag; undefined if it has none. */
+  async headerAt(upstream: Upstream, named: string, deadline: number): Promise<Header | undefined> {
     const method = nodeMethods.blockByNumber;
     if (!this.#permitted.sourcesOf(method).includes(upstream) || !this.#canSend(upstream, method)) return undefined;
-    const params = [`0x${number.toString(16)}`, false];
-    const response = await this.#exchange(upstream, method, params, deadline);
-    const block = response?.kind === 'result' ? (response.result as { readonly hash?: unknown } | null) : undefined;
-    return typeof block?.hash === 'string' ? block.hash.toLowerCase() : undefined;
+    const response = await this.#exchange(upstream, method, [named, false], deadline);
+    return response?.kind === 'result' ? parseHeader(response.result) : undefined;
   }
 
   /** Cancels all requests in progress. */
