@@ -218,7 +218,7 @@ export const faults: readonly Fault[] = [
     failsFromStart: true,
     ...never,
   },
-  { name: 'WebSocket: closed between calls', open: socket(closeAll), ...harmless },
+  { name: 'WebSocket: closed between calls', open: socket(closeAll), mayFailPoll, ...harmless },
   {
     name: 'WebSocket: closed during the call',
     open: socketWith(({ socket: its }) => {
