@@ -21,7 +21,7 @@ const MAX_UNREAD_BYTES = 64_000_000;
 const MAX_JOINED_BYTES = 262_144;
 /** More is written at once: what is held counts as unread until all of it is in the kernel. */
 const MAX_HELD_BYTES = 65_536;
-const NOTIFICATION_END = '}}';
+const NOTIFICATION_END = Buffer.from('}}');
 
 export interface SocketBuffersOptions {
   readonly memory: MemoryBudget;
@@ -81,12 +81,18 @@ export class SocketBuffers {
     return this.#notificationBytes;
   }
 
-  /**
-   * Sends one message. A long list of buffers is sent in fragments (RFC 6455 §5.4), so that it is not copied: in one step,
-   * because no other message may be sent between them.
-   */
+  /** Sends one message. */
   send(body: Body): void {
     this.#hold(byteLengthOf(body));
+    this.#write(body);
+    this.#account();
+  }
+
+  /**
+   * Writes one message. A long list of buffers is sent in fragments (RFC 6455 §5.4), so that it is not copied: in one step,
+   * because no other message may be sent between them.
+   */
+  #write(body: Body): void {
     if (!(body instanceof BufferList)) this.#socket.send(body, { binary: false });
     else if (body.length <= MAX_JOINED_BYTES) this.#socket.send(body.join(), { binary: false });
     else {
@@ -94,7 +100,6 @@ export class SocketBuffers {
       for (const [at, fragment] of body.buffers.entries())
         this.#socket.send(fragment, { binary: false, fin: at === last });
     }
-    this.#account();
   }
 
   /**
@@ -111,13 +116,8 @@ export class SocketBuffers {
     }
     const before = this.#socket.bufferedAmount;
     this.#connection.cork();
-    for (const result of results) {
-      const message = Buffer.allocUnsafe(start.length + result.length + NOTIFICATION_END.length);
-      message.write(start, 'latin1');
-      result.copy(message, start.length);
-      message.write(NOTIFICATION_END, start.length + result.length, 'latin1');
-      this.#socket.send(message, { binary: false });
-    }
+    const begin = Buffer.from(start, 'latin1');
+    for (const result of results) this.#write(new BufferList([begin, result, NOTIFICATION_END]));
     const bytes = this.#socket.bufferedAmount - before;
     this.#notificationBytes += bytes;
     // What is corked is counted already.

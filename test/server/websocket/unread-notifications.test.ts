@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { sentBytes } from '../../../gateway/server/http/node-internals.ts';
@@ -167,4 +167,14 @@ it('the memory budget is a lower bound, if it has no byte for the key', async ()
   buffers.notify('', block);
   buffers.notify('', block);
   expect(reasons).toEqual(['overloaded']);
+});
+
+it('a large result is not copied: all sockets share it', async () => {
+  await open();
+  const send = vi.spyOn(socket, 'send');
+  const result = textOf(300_000);
+  buffers.notify('{"result":', [textOf(100), result]);
+  expect(send.mock.calls.map(([data]) => data)).toContain(result);
+  const messages = send.mock.calls.filter(([, options]) => (options as { fin?: boolean }).fin !== false);
+  expect(messages).toHaveLength(2);
 });
