@@ -598,7 +598,6 @@ export class Chain<U> {
     if (selected === undefined) return;
     const { head } = selected;
     const from = selected.known.upstream;
-    this.#view = undefined;
     let isConfirmed: boolean;
     if (leaves === 'lost' || this.#network === undefined || head.number >= this.#network.number) {
       this.#accept(head);

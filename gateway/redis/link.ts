@@ -218,29 +218,17 @@ function isOfReplica(error: unknown): boolean {
   return isRedisError(error) && /^(READONLY|LOADING|MASTERDOWN) /.test(error.message);
 }
 
-/** Redis did not respond, or rejected the command. The message has no URL and no secret. */
-export class RedisUnreachable extends Error {
-  override readonly name = 'RedisUnreachable';
-  /** Error code of the operating system (`ECONNREFUSED`) or of Redis (`WRONGPASS`). */
-  readonly code: string;
-
-  constructor(message: string, code: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
-/** Makes the error that operators see. */
-export function unreachable(cause: unknown): RedisUnreachable {
+/** Why Redis did not respond, or rejected the command, for operators: without a URL or a secret. */
+export function unreachable(cause: unknown): { readonly message: string; readonly code: string } {
   const code = redisErrorCode(cause);
   if (code === 'NOPERM') {
     const cure = 'its user lacks a right, see docs/operations.md, section Redis';
-    return new RedisUnreachable(`Redis rejects a command (${code}): ${cure}`, code);
+    return { message: `Redis rejects a command (${code}): ${cure}`, code };
   }
-  const text = isRedisError(cause)
+  const message = isRedisError(cause)
     ? `Redis rejects the connection (${code}): check REDIS_URL`
     : `Redis is unreachable (${code}): check REDIS_URL`;
-  return new RedisUnreachable(text, code);
+  return { message, code };
 }
 
 /** The first word of a Redis error is its code. The rest may name users and keys, and is dropped. */
