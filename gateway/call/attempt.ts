@@ -150,18 +150,19 @@ async function outcomeAt(
  * @throws UpstreamFailure, RpcError, Cancelled (rejects with it)
  */
 async function normaliseLarge(
-  { method, owner, context, deadline }: Call,
+  call: Call,
   upstream: Upstream,
   params: readonly unknown[],
   response: LargeResponse,
   cancellation: Cancellation | undefined,
 ): Promise<Outcome> {
+  const { method, owner, context, deadline } = call;
   const reservation = context?.reservation;
   const { length } = response.parts[0];
   if (method.sends === true) reservation?.add(length);
   else reservation?.take(length);
   try {
-    const name = owner.holder?.name ?? `upstream ${upstream.name}`;
+    const name = call.timeOwnerFor(upstream);
     return await normaliseInSteps(method, params, response, { name, owner, deadline, cancellation });
   } finally {
     reservation?.giveBack(length);

@@ -202,6 +202,11 @@ export class Call {
     return this.context?.access.share ?? gatehouse;
   }
 
+  /** The name of the owner of the event-loop time that a result of the upstream takes. */
+  timeOwnerFor({ name }: Upstream): string {
+    return this.owner.holder?.name ?? `upstream ${name}`;
+  }
+
   /** Whether another request may be sent for the call. */
   get hasAttempt(): boolean {
     return this.failsafe === undefined || this.attempts < this.failsafe.maxAttempts;

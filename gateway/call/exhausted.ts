@@ -69,7 +69,7 @@ async function sortedLogs(
 ): Promise<UpstreamResponse> {
   const { chain, options } = call.router;
   options.metrics.returnedIrregular();
-  const sorted = await inChainOrder(response, call.owner.holder?.name ?? `upstream ${upstream.name}`);
+  const sorted = await inChainOrder(response, call.timeOwnerFor(upstream));
   recordServed(chain, upstream, call, sorted, clock.now());
   return sorted;
 }

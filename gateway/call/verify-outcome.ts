@@ -304,10 +304,10 @@ function workOf(
   memory?: CheckedBytes,
   cancellation: Cancellation | undefined = call.cancellation,
 ): Work {
-  const { verification, deadline, owner, context } = call;
+  const { verification, deadline, context } = call;
   const evidenceFor = verification?.evidenceFor;
   return {
-    ...{ deadline, upstream, owner: owner.holder?.name ?? `upstream ${upstream.name}` },
+    ...{ deadline, upstream, owner: call.timeOwnerFor(upstream) },
     isEvidence: evidenceFor !== undefined,
     caller: cancellation ?? new Cancellation(call.owner),
     take:
