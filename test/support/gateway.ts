@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openGateway, type Gateway } from '../../gateway/server/app.ts';
 import { openLog, type Log } from '../../gateway/config/log.ts';
@@ -9,6 +8,7 @@ import { keyFileText } from '../../gateway/auth/stores/key-file.ts';
 import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { scenarioPause } from './scenario-pause.ts';
+import { makeTemporaryFolder } from './temporary-folder.ts';
 
 export interface TestGateway {
   readonly gateway: Gateway;
@@ -82,7 +82,7 @@ export async function startGateway(
   log?: Log,
   link?: WorkerLink,
 ): Promise<TestGateway> {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
+  const folder = makeTemporaryFolder('gatehouse-test-');
   const dataDir = join(folder, 'data');
   const save: TestGateway['save'] = (files) => {
     for (const [slug, file] of Object.entries(files)) {
