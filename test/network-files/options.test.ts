@@ -8,7 +8,6 @@ import {
 } from '../../gateway/network-files/network-config.ts';
 import type { Option } from '../../gateway/network-files/options/option.ts';
 import { configOf, diagnosticsIn } from './load.ts';
-import { usedOptions } from './option-use.ts';
 
 type Rows = Readonly<Record<string, Option<string>>>;
 const tables: Readonly<Record<string, Rows>> = { networkOptions, upstreamOptions };
@@ -35,15 +34,6 @@ function diagnosticsWith(table: string, option: object): string[] {
 }
 
 describe('an option of a network file', () => {
-  it('is used by code', { timeout: 120_000 }, () => {
-    const used = usedOptions();
-    const unused = rows.map(({ table, name }) => `${table}.${name}`).filter((row) => !used.has(row));
-    const step =
-      'no code uses these rows of gateway/network-files/options/network-options.ts: read the option from ' +
-      'a type of network-config.ts, such as FixedUpstreamOptions, outside gateway/network-files/';
-    expect(unused, step).toEqual([]);
-  });
-
   it.each(rows)('$table: $name has one diagnostic if its value has the wrong type', ({ table, name, option }) => {
     const isMap = option.type === 'object' || option.else?.type === 'object';
     const value = isMap ? 5 : { wrong: 'map' };

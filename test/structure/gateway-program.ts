@@ -35,6 +35,10 @@ export class GatewayProgram {
     this.#program = program;
   }
 
+  get checker(): ts.TypeChecker {
+    return this.#program.getTypeChecker();
+  }
+
   /** @param folder of gateway/, or all of it */
   nodesIn(folder = 'gateway'): ts.Node[] {
     const nodes: ts.Node[] = [];
@@ -63,7 +67,7 @@ export class GatewayProgram {
 
   /** The texts that the place of a string literal allows; undefined: the place does not limit them. */
   allowedAt(literal: ts.StringLiteralLike): readonly string[] | undefined {
-    const type = this.#program.getTypeChecker().getContextualType(literal);
+    const type = this.checker.getContextualType(literal);
     const types = type?.isUnion() === true ? type.types : [type];
     const texts = types.map((each) => (each?.isStringLiteral() === true ? each.value : undefined));
     return texts.includes(undefined) ? undefined : (texts as string[]);

@@ -4,10 +4,12 @@ import { expect, it } from 'vitest';
 import { settingRows } from '../../gateway/config/settings.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { reasons } from '../../gateway/jsonrpc/errors.ts';
+import { networkOptions, upstreamOptions } from '../../gateway/network-files/options/network-options.ts';
 import { instruments } from '../../gateway/metrics/instruments.ts';
 import { resultMeanings } from '../../gateway/spec/method-spec.ts';
 import { nodeMethods } from '../../gateway/spec/methods.generated.ts';
 import { GatewayProgram } from './gateway-program.ts';
+import { usedOptions } from './option-use.ts';
 
 const program = new GatewayProgram();
 const nodes = program.nodesIn();
@@ -74,6 +76,20 @@ it('every value of resultIs in schemas/methods is read by some code', () => {
       (meaning) =>
         `gateway/spec/method-spec.ts: no code in gateway/ compares resultIs with '${meaning}': use it, or delete it`,
     ),
+  ).toEqual([]);
+});
+
+it('every option of a network file is read by some code', () => {
+  const used = usedOptions(program);
+  const rows = Object.entries({ networkOptions, upstreamOptions }).flatMap(([table, options]) =>
+    Object.keys(options).map((name) => `${table}.${name}`),
+  );
+  const step =
+    'no code uses these rows of gateway/network-files/options/network-options.ts: read the option from ' +
+    'a type of network-config.ts, such as FixedUpstreamOptions, outside gateway/network-files/';
+  expect(
+    rows.filter((row) => !used.has(row)),
+    step,
   ).toEqual([]);
 });
 
