@@ -31,7 +31,8 @@ export function responseOfFailures(call: Call): UpstreamResponse | Promise<Upstr
   const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
   // Smaller parts may be served, also by the upstreams that failed otherwise.
   if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
-  if (failed.length === 0 && irregular === undefined) throw noCandidateError(candidates, clock.now());
+  if (failed.length === 0 && irregular === undefined)
+    throw noCandidateError(candidates, clock.now(), call.cancellation?.owner);
   const noUpstream = (): RpcError => new RpcError('no-upstream', undefined, { retryAfterS: requestedWaitS(failed) });
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) {
@@ -86,9 +87,14 @@ function mayStillSupport({ method, tried }: Call, upstream: Upstream): boolean {
 }
 
 /** The error if no upstream could be tried: all candidates are at their limits, or there are none. */
-export function noCandidateError(candidates: readonly Pick<Upstream, 'limits' | 'circuit'>[], now: number): RpcError {
+export function noCandidateError(
+  candidates: readonly Pick<Upstream, 'limits' | 'circuit'>[],
+  now: number,
+  owner?: object,
+): RpcError {
   const waits = candidates.flatMap(
-    ({ limits, circuit }) => circuit.pauseMs(now) ?? (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []),
+    ({ limits, circuit }) =>
+      circuit.pauseMs(now, owner) ?? (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []),
   );
   return waits.length > 0 ? new UpstreamsAtLimit(Math.min(...waits)) : new RpcError('no-upstream');
 }
