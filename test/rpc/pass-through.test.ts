@@ -243,14 +243,16 @@ describe('methods without a schema', () => {
     await untilHeadsPolled(all);
     all.nodes[0]?.always(status(503), trace);
     all.nodes[1]?.response(trace, null);
-    expect((await all.send(trace, ['0x1'])).status).toBe(503);
+    const error = { code: -32_603, message: 'none of the 2 upstreams that were tried could answer' };
+    expect(await all.send(trace, ['0x1'])).toMatchObject({ status: 503, response: { error } });
     expect(countsOf(all, trace)).toEqual([1, 1, 0]);
   });
 
   it('are not sent to another upstream after a response that is not JSON-RPC', async () => {
     const all = await withTraces();
     all.nodes[0]?.next(body('[]'), trace);
-    expect((await all.send(trace, ['0x1'])).status).toBe(503);
+    const error = { code: -32_603, message: 'none of the 1 upstreams that were tried could answer' };
+    expect(await all.send(trace, ['0x1'])).toMatchObject({ status: 503, response: { error } });
     expect(countsOf(all, trace)).toEqual([1, 0]);
   });
 
