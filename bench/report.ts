@@ -66,8 +66,10 @@ export function readmeSentence(results: Results): string {
     return `${show(ms)} ms (${show(median(remoteRatios(remote.rounds, share)))} × direct)`;
   });
   const { machine, date, rounds, seconds } = ethCall.measured ?? results;
+  // Until then, `batch: auto` had switched batches off (docs/benchmarks.md).
+  const sent = (batch.measured ?? results).date <= '2026-11-29' ? ' (Gatehouse sent its calls singly then)' : '';
   return `${titleOf(remote.name)}: p50 is ${p50 ?? ''}, p99 ${p99 ?? ''}.
-CPU of an eth_call: ${costsOf(ethCall)}; in a client's batch of 100: ${costsOf(batch)}.
+CPU of an eth_call: ${costsOf(ethCall)}; in a client's batch of 100${sent}: ${costsOf(batch)}.
 All results, those too in which a peer is ahead or a target is missed: [benchmarks](docs/benchmarks.md) (${machine}, ${date}, ${rounds} rounds of ${seconds} s, \`npm run bench\` with each \`--peer\`).`;
 }
 

@@ -84,7 +84,7 @@ function confirm(
       ? needsConfirmation(call, response, upstream, sentAt)
       : needsThird(call, newer, unconfirmed, upstream);
   if (!isUnconfirmed) return raiseToServed(view, call, newer);
-  if (method.isPassThrough === true) throw new RpcError('no-upstream');
+  if (method.isPassThrough === true) throw new RpcError('no-upstream', noneCouldAnswer(call));
   if (isAbsent(method, response) && wasAtHead(call)) call.isMissingAtHead = true;
   const lacksNone = lackIn(call, newer, upstream) === undefined;
   call.unconfirmed = {
@@ -251,6 +251,12 @@ function lackIn(
 /** Whether the upstream returned that it does not have the block or object. */
 export function isMissing({ failure }: FailedOutcome): boolean {
   return failure === 'no-block' || failure === 'not-found';
+}
+
+/** The message if no response is usable. A call that may change something is not sent to all upstreams. */
+export function noneCouldAnswer({ router, tried, candidates = router.all }: Call): string {
+  const hasTriedAll = candidates.every((upstream) => tried.includes(upstream));
+  return `${hasTriedAll ? 'no upstream' : `none of the ${tried.length} upstreams that were tried`} could answer`;
 }
 
 /**

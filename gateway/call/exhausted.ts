@@ -9,7 +9,7 @@ import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';
 import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { acceptUnconfirmed, isMissing } from './confirm.ts';
+import { acceptUnconfirmed, isMissing, noneCouldAnswer } from './confirm.ts';
 import { isKnownNewBlock } from './monotonic-reads.ts';
 import { recordServed } from './record-served.ts';
 
@@ -31,8 +31,10 @@ export function responseOfFailures(call: Call): UpstreamResponse | Promise<Upstr
   const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
   // Smaller parts may be served, also by the upstreams that failed otherwise.
   if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
-  if (failed.length === 0 && irregular === undefined) throw noCandidateError(candidates, clock.now());
-  const noUpstream = (): RpcError => new RpcError('no-upstream', undefined, { retryAfterS: requestedWaitS(failed) });
+  if (failed.length === 0 && irregular === undefined)
+    throw noCandidateError(candidates, clock.now(), call.cancellation?.owner);
+  const message = method.isPassThrough === true ? noneCouldAnswer(call) : undefined;
+  const noUpstream = (): RpcError => new RpcError('no-upstream', message, { retryAfterS: requestedWaitS(failed) });
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) {
     // One that the call may not try, for example because of `maxAttempts`, may support the method.
@@ -86,9 +88,14 @@ function mayStillSupport({ method, tried }: Call, upstream: Upstream): boolean {
 }
 
 /** The error if no upstream could be tried: all candidates are at their limits, or there are none. */
-export function noCandidateError(candidates: readonly Pick<Upstream, 'limits' | 'circuit'>[], now: number): RpcError {
+export function noCandidateError(
+  candidates: readonly Pick<Upstream, 'limits' | 'circuit'>[],
+  now: number,
+  owner?: object,
+): RpcError {
   const waits = candidates.flatMap(
-    ({ limits, circuit }) => circuit.pauseMs(now) ?? (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []),
+    ({ limits, circuit }) =>
+      circuit.pauseMs(now, owner) ?? (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []),
   );
   return waits.length > 0 ? new UpstreamsAtLimit(Math.min(...waits)) : new RpcError('no-upstream');
 }
@@ -106,10 +113,7 @@ function tooLargeError(response: UpstreamResponse | undefined): RpcError {
 function errorResponse(call: Call, failure: FailureClass, response: ErrorResponse): UpstreamResponse {
   if (failure === 'too-large') throw tooLargeError(response);
   if (failure !== 'node-state' && failure !== 'no-block') return response;
-  const { router, tried, candidates = router.all } = call;
-  const hasTriedAll = candidates.every((upstream) => tried.includes(upstream));
-  const subject = hasTriedAll ? 'no upstream' : `none of the ${tried.length} upstreams that were tried`;
-  throw new RpcError('node-state', `${subject} could answer: ${response.message}`);
+  throw new RpcError('node-state', `${noneCouldAnswer(call)}: ${response.message}`);
 }
 
 /** The first error, if all attempts failed because the block does not exist. Attempts at open circuits do not count. */

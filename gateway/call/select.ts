@@ -257,7 +257,7 @@ function networkStateOf({ chain, options, hasArchives }: Router): NetworkState {
 
 function readState(
   upstream: Upstream,
-  { router, method, blocks, preferred, candidates }: Call,
+  { router, method, blocks, preferred, candidates, cancellation }: Call,
   now: number,
   purpose: Purpose,
   isAlone: boolean,
@@ -271,7 +271,7 @@ function readState(
     isDrained: upstream.drain !== undefined,
     isExcluded: candidates?.includes(upstream) === false,
     isPreferred: upstream === preferred && purpose === 'attempt',
-    hasCapacity: limits?.hasCapacity(now) !== false && circuit.pauseMs(now) === undefined,
+    hasCapacity: limits?.hasCapacity(now) !== false && circuit.pauseMs(now, cancellation?.owner) === undefined,
     isMethodMarked: methods.isSkipped(method.name),
     circuit: circuit.isClosed ? 'closed' : circuit.isCooldownOver(now) ? 'trial-due' : 'open',
     isOnOtherChain,

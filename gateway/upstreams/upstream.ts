@@ -400,7 +400,7 @@ export class Upstream {
     return this.#own.pollMs;
   }
 
-  /** Another worker has polled it. */
+  /** Another worker has polled it, or must pause. */
   followPoll(failed: PollMessage['failed']): void {
     this.#own.follow(failed);
   }
@@ -438,18 +438,26 @@ export class Upstream {
     if (failure === 'slow' && !this.#slowSampler.takeIfDue('', now)) return false;
     if (canMark) this.methods.recordFailure(method, failure, response !== undefined, now);
     this.latencyScore.recordFailure(failure, now);
-    const hasOpened = this.health.recordFailure(failed, now, call);
     if (response !== undefined) this.metrics.unusable(failure);
-    // After the cooldown, another node may use the address.
-    if (hasOpened) this.#chain.isDone = false;
-    return hasOpened;
+    return this.#recordFailure(failed, now, call);
   }
 
   /** Counts the failure of a call that another upstream served. @returns whether it opened a closed circuit */
   recordServedElsewhere(failed: FailedOutcome, now: number, call: FailedCall): boolean {
     if (failed.failure === 'slow' && !this.#slowSampler.takeIfDue('served', now)) return false;
-    const hasOpened = this.health.recordFailure(failed, now, { ...call, mayBeCause: false, wasServed: true });
+    return this.#recordFailure(failed, now, { ...call, mayBeCause: false, wasServed: true });
+  }
+
+  /** The other workers pause too, if the upstream requests it. */
+  #recordFailure(failed: FailedOutcome, now: number, call: FailedCall | undefined): boolean {
+    const wasPaused = this.circuit.pauseMs(now) !== undefined;
+    const hasOpened = this.health.recordFailure(failed, now, call);
+    // After the cooldown, another node may use the address.
     if (hasOpened) this.#chain.isDone = false;
+    const retryAfterMs = wasPaused ? undefined : this.circuit.pauseMs(now);
+    const { failure, detail = failureReasons[failure] } = failed;
+    if (retryAfterMs !== undefined)
+      this.#options.onPolled?.({ failure, message: detail, retryAfterMs, isOfCall: true });
     return hasOpened;
   }
 
@@ -465,14 +473,16 @@ export class Upstream {
       this.metrics.polled('paused'); // so that the alert lasts
       throw new UpstreamFailure('rate', 'asked for a pause');
     }
-    return this.#own.send(async (startedAt) => {
-      const deadline = startedAt + this.timeoutMs;
-      if (!this.#chain.isDone) await this.#chain.prepare(deadline);
-      const response = parseResponse(await this.#exchange(method, params, deadline, undefined, MAX_OWN_RESPONSE_BYTES));
+    const { timeoutMs } = this;
+    const send = async (sentAt: number): Promise<unknown> => {
+      const received = this.#exchange(method, params, sentAt + timeoutMs, undefined, MAX_OWN_RESPONSE_BYTES);
+      const response = parseResponse(await received);
       if (response.kind === 'result') return response.result;
       const failed = isPoll ? this.#failureOf(response) : undefined;
       throw failed ?? new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));
-    }, isPoll);
+    };
+    const prepare = this.#chain.isDone ? undefined : () => this.#chain.prepare(clock.now() + timeoutMs);
+    return this.#own.send(send, isPoll, prepare);
   }
 
   /** The failure of the upstream as a whole that an error reports; undefined: the error concerns the request. */

@@ -140,7 +140,10 @@ describe('the receipts of a block', () => {
 });
 
 describe('logs', () => {
-  const place = { blockHash: hash('a'), blockNumber: '0x1', logIndex: '0x0' };
+  const place = {
+    ...{ blockHash: hash('a'), blockNumber: '0x1', logIndex: '0x0' },
+    ...{ transactionHash: hash('b'), transactionIndex: '0x0' },
+  };
   const log = { ...place, topics: [], address: `0x${'1'.repeat(40)}` };
   const of = (logs: unknown, filter: object) => ofResult('eth_getLogs', logs, [filter]);
 

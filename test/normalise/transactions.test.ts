@@ -160,15 +160,14 @@ describe('an error about the transaction itself is final:', () => {
   it.each(['nonce too low', 'invalid sender', 'oversized data'])('after a hash, as reth writes it: %s', (text) => {
     expect(isAboutTransaction(-32000, `[${hash}]: ${text}`)).toBe(true);
   });
-
-  it('and so are invalid parameters of besu, by their code', () => {
-    expect(isAboutTransaction(-32602, 'Invalid params')).toBe(true);
-    expect(isAboutTransaction(-32000, 'Invalid params')).toBe(false);
-  });
 });
 
 describe('any other rejection concerns the node or its provider:', () => {
   it.each([
+    // Parameters, which the gateway has accepted: an older Besu cannot decode a newer type.
+    'Invalid params',
+    'Invalid transaction params (missing or incorrect)',
+    'invalid argument 0: unexpected type',
     // Pools.
     'txpool is full',
     'INTERNAL_ERROR: pending sub-pool is full',

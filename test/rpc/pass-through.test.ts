@@ -112,6 +112,14 @@ describe('methods without a schema', () => {
     ['erigon_getHeaderByNumber', 'old data not available due to pruning', ['0x1']],
     ['bor_getAuthor', 'unknown block', ['0x1']],
     ['arbtrace_block', 'unsupported block number 1', ['0x1']],
+    ['debug_traceBlockByNumber', 'historical state not available in path scheme yet', ['0x1']],
+    ['debug_traceBlockByNumber', 'state recreation l2 gas depth limit exceeded', ['0x1']],
+    ['debug_traceBlockByNumber', "state histories haven't been fully indexed yet", ['0x1']],
+    ['trace_block', 'history has been pruned for this block', ['0x1']],
+    ['trace_block', 'parent header #0(0x5ac1) not found', ['0x1']],
+    ['trace_block', 'could not find block 1', ['0x1']],
+    [trace, `parent ${hash} not found`, ['0x1']],
+    [trace, 'txn not found', ['0x1']],
   ])('that read are sent to another upstream if the first lacks what %s needs: %s', async (method, message, params) => {
     const all = await withTraces(2, {}, { methods: [...methods, ...others] });
     all.nodes[0]?.response(method, rpcError(-32_000, message));
@@ -235,14 +243,16 @@ describe('methods without a schema', () => {
     await untilHeadsPolled(all);
     all.nodes[0]?.always(status(503), trace);
     all.nodes[1]?.response(trace, null);
-    expect((await all.send(trace, ['0x1'])).status).toBe(503);
+    const error = { code: -32_603, message: 'none of the 2 upstreams that were tried could answer' };
+    expect(await all.send(trace, ['0x1'])).toMatchObject({ status: 503, response: { error } });
     expect(countsOf(all, trace)).toEqual([1, 1, 0]);
   });
 
   it('are not sent to another upstream after a response that is not JSON-RPC', async () => {
     const all = await withTraces();
     all.nodes[0]?.next(body('[]'), trace);
-    expect((await all.send(trace, ['0x1'])).status).toBe(503);
+    const error = { code: -32_603, message: 'none of the 1 upstreams that were tried could answer' };
+    expect(await all.send(trace, ['0x1'])).toMatchObject({ status: 503, response: { error } });
     expect(countsOf(all, trace)).toEqual([1, 0]);
   });
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
-import { hang, status, type Behaviour } from '../support/behaviours.ts';
+import { hang, slow, status, type Behaviour } from '../support/behaviours.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { rpcError } from '../support/fake-node.ts';
-import { shiftClock, withNodes, word } from '../routing/with-nodes.ts';
+import { shiftClock, untilHeadsPolled, withNodes, word } from '../routing/with-nodes.ts';
 
 /** Only the method that hangs has a short timeout: other requests may take long on a loaded machine. */
 const shortFor = (method: string, timeoutMs = 150): object => ({ failsafe: { [method]: { timeoutMs } } });
@@ -16,6 +16,15 @@ it('the chain id of an upstream is checked once, not with every call', async () 
   await Promise.all([request(), request(), request()]);
   await request();
   expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(1);
+});
+
+it('the check of the chain id takes none of the time of the poll after it', async () => {
+  const all = await withNodes(2, { UPSTREAM_TIMEOUT_MS: '2000' }, {}, [{ priority: 1 }]);
+  for (const method of ['eth_chainId', 'eth_getBlockByNumber']) all.nodes[0]?.always(slow(1_200), method);
+  await all.requestOld();
+  await untilHeadsPolled(all, 1, ['node-0']);
+  const { value } = await readMetrics(all.gateway.address);
+  expect(value('gatehouse_head_polls_total', { upstream: 'node-0', outcome: 'transport' })).toBeUndefined();
 });
 
 describe('an upstream that is too slow for one call', () => {

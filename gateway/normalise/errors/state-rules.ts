@@ -10,7 +10,7 @@ export const stateRules: readonly ErrorRule[] = [
   },
   {
     means: 'node-state',
-    text: /^(?:missing trie node\b|historical state \S+ is not available|transaction indexing is in progress|header found, but block body is missing|block body not found|hash is not currently canonical|(?:(?:finalized|safe) (?:state|receipts)|(?:pending|earliest) (?:block|header|state|receipts)) (?:is )?not (?:found|available)|head block not available|pruned history unavailable|required historical state unavailable|(?:no )?state (?:at block|found for|not available|is not available))/i,
+    text: /^(?:missing trie node\b|historical state (?:\S+ is )?not available|transaction indexing is in progress|header found, but block body is missing|block body not found|hash is not currently canonical|(?:(?:finalized|safe) (?:state|receipts)|(?:pending|earliest) (?:block|header|state|receipts)) (?:is )?not (?:found|available)|head block not available|pruned history unavailable|required historical state unavailable|(?:no )?state (?:at block|found for|not available|is not available))/i,
     client: 'geth and its forks; lotus',
     source:
       'go-ethereum eth/api_backend.go, eth/filters/filter.go, internal/ethapi/errors.go#L67-86; lotus api/api_errors.go#L36',
@@ -41,7 +41,7 @@ export const stateRules: readonly ErrorRule[] = [
   },
   {
     means: 'node-state',
-    text: /^(?:unsupported block number|no historical RPC is available|Dependent service returned immature records)/i,
+    text: /^(?:unsupported block number|state recreation l2 gas depth limit exceeded|no historical RPC is available|Dependent service returned immature records)/i,
     client: 'nitro, op-geth, hedera',
     source: 'squid-sdk#559; dshackle EthereumLowerBoundStateDetector.kt#L63',
   },
@@ -92,11 +92,19 @@ export const stateRules: readonly ErrorRule[] = [
       'go-ethereum eth/api_backend.go, eth/tracers/api.go blockByNumber; erigon#19184; erpc thirdparty/alchemy.go#L517-535; anvil 1.7.1 observed',
   },
   {
+    means: 'node-state',
+    methods: 'without schema',
+    text: /^(?:the )?(?:state|histor(?:y|ies|ical)|ancient|block|header|requested|data|trace)\b[^]{0,120}\b(?:prun(?:ed|ing)|index(?:ed|ing)|not (?:yet )?available|unavailable)\b/i,
+    client: 'geth and its forks, erigon, for traces',
+    source: 'go-ethereum triedb/pathdb/reader.go; erigon rpc/jsonrpc/eth_api.go',
+  },
+  {
     means: 'no-block',
     methods: 'without schema',
-    text: /^(?:transaction|tx)(?: (?:0x)?[\da-f]{64})? not found[.!]?$/i,
-    client: 'geth, reth, erigon, besu, for traces: the node may lack its block or its index',
-    source: 'go-ethereum eth/tracers/api.go errTxNotFound; reth rpc-eth-types/src/error/mod.rs',
+    text: /^(?:(?:parent|block|header|canonical hash|transaction|txn?)\b[^]{0,100}\bnot found\b|(?:could ?n[o']t|cannot|can't|failed to|unable to) find (?:\w+ )?(?:block|header|transaction|tx)\b)/i,
+    client: 'geth, reth, erigon, besu, nethermind, for traces: the node may lack the block, its parent or its index',
+    source:
+      'go-ethereum eth/tracers/api.go errTxNotFound, eth/state_accessor.go; reth rpc-eth-types/src/error/mod.rs; erigon rpc/jsonrpc/trace_adhoc.go',
   },
   {
     means: 'no-block',

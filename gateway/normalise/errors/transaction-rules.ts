@@ -72,17 +72,10 @@ export const transactionRules: readonly ErrorRule[] = [
   },
   {
     ...final,
-    text: /^(?:rlp: |typed transaction too short|transaction too short|failed to decode (?:signed )?transaction|(?:could not|cannot|unable to|failed to) (?:decode|parse|unmarshal) (?:the )?(?:raw |signed )?(?:transaction|tx)\b|transaction could not be decoded|empty transaction data|invalid RLP\b|transaction invalid$|invalid (?:raw )?transaction(?:$|:)|invalid argument 0\b)/i,
+    text: /^(?:rlp: |typed transaction too short|transaction too short|failed to decode (?:signed )?transaction|(?:could not|cannot|unable to|failed to) (?:decode|parse|unmarshal) (?:the )?(?:raw |signed )?(?:transaction|tx)\b|transaction could not be decoded|empty transaction data|invalid RLP\b|transaction invalid$|invalid (?:raw )?transaction(?:$|:))/i,
     client: 'geth and its forks, reth, nethermind 1.35, openethereum: bytes that are not a transaction',
     source:
-      'go-ethereum rlp/decode.go, core/types/transaction.go, rpc/json.go; reth rpc-eth-types/src/error/mod.rs; openethereum errors.rs#L409, #L445',
-  },
-  {
-    ...final,
-    codes: [-32602],
-    text: /^invalid (?:transaction )?params\b/i,
-    client: 'besu, for bytes that it cannot decode',
-    source: 'besu RpcErrorType.java INVALID_PARAMS, INVALID_TRANSACTION_PARAMS',
+      'go-ethereum rlp/decode.go, core/types/transaction.go; reth rpc-eth-types/src/error/mod.rs; openethereum errors.rs#L409, #L445',
   },
   {
     ...final,

@@ -13,10 +13,13 @@ export const checkedMembers = [
   'topics',
   'removed',
   'transactionIndex',
+  'transactionHash',
 ] as const;
 /** The first of them often have the value of the log before. */
 export const REPEATED_MEMBERS = 3;
-const [NUMBER, HASH, ADDRESS, INDEX, TOPICS, REMOVED, TRANSACTION] = [0, 1, 2, 3, 4, 5, 6] as const;
+const [NUMBER, HASH, ADDRESS, INDEX, TOPICS, REMOVED, TRANSACTION, TRANSACTION_HASH] = [
+  0, 1, 2, 3, 4, 5, 6, 7,
+] as const;
 
 const [QUOTE, ZERO, NINE, LOWER_T, LOWER_X] = [34, 48, 57, 116, 120] as const;
 /** From a letter in lower case to its hexadecimal value. */
@@ -82,7 +85,7 @@ export class LogFilterCheck {
 
   /** Whether a parsed log fits the filter. */
   fits(log: Readonly<Record<string, unknown>>): boolean {
-    const { blockNumber, blockHash, transactionIndex, logIndex, address, removed, topics } = log;
+    const { blockNumber, blockHash, transactionHash, transactionIndex, logIndex, address, removed, topics } = log;
     const filter = this.#allowedValues();
     if (filter.addresses !== undefined && !has(filter.addresses, address)) return false;
     const given = Array.isArray(topics) ? (topics as readonly unknown[]) : [];
@@ -90,7 +93,9 @@ export class LogFilterCheck {
     const number = numberIn(blockNumber);
     if (!this.#isInRange(number)) return false;
     const isSameBlock = number === this.#last.number && blockHash === this.#lastHash();
-    this.#follow(number, numberIn(transactionIndex), numberIn(logIndex), isSameBlock, removed === true);
+    const hasHashes = typeof blockHash === 'string' && typeof transactionHash === 'string';
+    const isPlaced = hasHashes && removed !== true;
+    this.#follow(number, numberIn(transactionIndex), numberIn(logIndex), isSameBlock, isPlaced);
     this.#last.hash = blockHash;
     this.#before.fill(0);
     return true;
@@ -143,9 +148,10 @@ export class LogFilterCheck {
     const number = this.#isRepeated(NUMBER) ? last.number : hexAt(bytes, places[2 * NUMBER] as number);
     if (!this.#isInRange(number)) return false;
     const isSameBlock = number === last.number && (this.#isRepeated(HASH) || this.#hasLastHash(bytes));
-    const isRemoved = bytes[places[2 * REMOVED] as number] === LOWER_T;
+    const hasHashes = this.#isText(bytes, HASH) && this.#isText(bytes, TRANSACTION_HASH);
+    const isPlaced = hasHashes && bytes[places[2 * REMOVED] as number] !== LOWER_T;
     const transaction = hexAt(bytes, places[2 * TRANSACTION] as number);
-    this.#follow(number, transaction, hexAt(bytes, places[2 * INDEX] as number), isSameBlock, isRemoved);
+    this.#follow(number, transaction, hexAt(bytes, places[2 * INDEX] as number), isSameBlock, isPlaced);
     this.places = this.#before;
     this.#before = places;
     this.#repeated = 0;
@@ -161,6 +167,10 @@ export class LogFilterCheck {
 
   #isRepeated(member: number): boolean {
     return (this.#repeated & (1 << member)) !== 0;
+  }
+
+  #isText(bytes: Buffer, member: number): boolean {
+    return bytes[this.places[2 * member] as number] === QUOTE;
   }
 
   /** A number that is not known is in every range. */
@@ -179,12 +189,16 @@ export class LogFilterCheck {
     return true;
   }
 
-  /** Some chains count the index in the transaction. @param transaction NaN: the log does not name it */
-  #follow(number: number, transaction: number, index: number, isSameBlock: boolean, isRemoved: boolean): void {
+  /**
+   * Some chains count the index in the transaction.
+   * @param transaction as `index`: NaN if the log does not name it
+   * @param isPlaced the log names its block and transaction, and is not removed
+   */
+  #follow(number: number, transaction: number, index: number, isSameBlock: boolean, isPlaced: boolean): void {
     const last = this.#last;
     const isLaterInBlock = transaction > last.transaction || (index > last.index && !(transaction < last.transaction));
     const isLater = number > last.number || (isSameBlock && isLaterInBlock);
-    if (!isLater || isRemoved || Number.isNaN(index)) last.isIrregular = true;
+    if (!isLater || !isPlaced || Number.isNaN(transaction + index)) last.isIrregular = true;
     last.number = number;
     last.transaction = transaction;
     last.index = index;

@@ -66,8 +66,8 @@ export class CircuitBreaker {
   /** Owners of those that may be the cause of their failure. */
   readonly #suspects = new Set<unknown>();
   #lastError: object | undefined;
-  /** Owners of the calls that got a `Retry-After` since the last success: two at most. */
-  readonly #pausedOwners = new Set<unknown>();
+  /** Owners of the calls that got a `Retry-After` since the last success, two at most, and until when they pause. */
+  readonly #pausedOwners = new Map<unknown, number>();
 
   /** @param jitter from 0 to 1: it shortens estimated cooldowns by up to 25 %, so that they do not end together */
   constructor(jitter = () => random.number()) {
@@ -92,9 +92,14 @@ export class CircuitBreaker {
     return now >= this.#openUntil;
   }
 
-  /** The remaining time for which the upstream asked with `Retry-After`; undefined: it did not, or the time is over. */
-  pauseMs(now: number): number | undefined {
-    return now < this.#pausedUntil ? this.#pausedUntil - now : undefined;
+  /**
+   * The remaining time for which the upstream asked with `Retry-After`; undefined: it did not, or the time is over.
+   * @param owner of a call, which pauses alone if its call may be the cause
+   */
+  pauseMs(now: number, owner?: object): number | undefined {
+    const until = this.#pausedOwners.size === 0 ? 0 : (this.#pausedOwners.get(owner) ?? 0);
+    const pausedUntil = Math.max(this.#pausedUntil, until);
+    return now < pausedUntil ? pausedUntil - now : undefined;
   }
 
   /**
@@ -132,8 +137,6 @@ export class CircuitBreaker {
       this.#count(call);
       if (++this.#excessSlowCalls < MAX_EXCESS_SLOW_CALLS) return false;
     }
-    if (retryAfterMs !== undefined && call !== undefined && this.#pausedOwners.size < 2)
-      this.#pausedOwners.add(call.owner);
     // Calls in flight together, and last-resort calls while the circuit is open, count as one failure.
     const isNewFailure = now >= this.#openUntil || this.#isHalfOpen;
     // An impossible result of one method does not concern the other methods.
@@ -145,6 +148,9 @@ export class CircuitBreaker {
       if (hasResponded) this.recordSuccess(call?.sentAt);
       return false;
     }
+    const owners = this.#pausedOwners;
+    if (retryAfterMs !== undefined && call !== undefined && (owners.size < 2 || owners.has(call.owner)))
+      owners.set(call.owner, call.owner === undefined ? 0 : now + Math.min(retryAfterMs, MAX_COOLDOWN_MS));
     if (call !== undefined && failure !== 'slow') {
       // A trial of one caller neither opens nor closes the circuit by what the caller may have caused.
       if (this.#isRepeated(call)) return false;

@@ -24,8 +24,8 @@ export const POLL_TOPIC = 'upstream-polled';
 export interface PollMessage {
   readonly network: string;
   readonly upstream: string;
-  /** Undefined: it responds again. */
-  readonly failed: FailedRequest | undefined;
+  /** Undefined: it responds again. `isOfCall`: a call got `Retry-After`. */
+  readonly failed: (FailedRequest & { readonly isOfCall?: true }) | undefined;
 }
 
 export interface OwnRequestsOptions {
@@ -70,16 +70,19 @@ export class OwnRequests {
   /**
    * Makes a request and records its outcome.
    * @param isPoll a poll of the head, or a check of the chain id: it fails only if the upstream as a whole does
-   * @throws the error of `request`
+   * @param prepare a check of the chain id before it, which takes none of its time
+   * @throws the error of `request` or `prepare`
    */
-  async send<T>(request: (startedAt: number) => Promise<T>, isPoll: boolean): Promise<T> {
+  async send<T>(request: (sentAt: number) => Promise<T>, isPoll: boolean, prepare?: () => Promise<void>): Promise<T> {
     const { onEnd, onPolled } = this.#options;
     const startedAt = clock.now();
     this.#sentAt = startedAt;
     try {
-      const result = await request(startedAt);
+      if (prepare !== undefined) await prepare();
+      const sentAt = clock.now();
+      const result = await request(sentAt);
       onEnd('response');
-      if (isPoll) this.#recordPollTime(clock.now() - startedAt);
+      if (isPoll) this.#recordPollTime(clock.now() - sentAt);
       if (isPoll && this.#failedAt > this.respondedAt) onPolled?.(undefined);
       this.#recordResponse(startedAt);
       return result;
@@ -98,6 +101,7 @@ export class OwnRequests {
   follow(failed: PollMessage['failed']): void {
     const now = clock.now();
     if (failed === undefined) this.#recordResponse(now);
+    else if (failed.isOfCall === true) this.#options.health.recordFailure({ ...failed, detail: failed.message }, now);
     else this.#recordFailure(failed, now, true);
   }
 

@@ -85,7 +85,9 @@ describe.each(sizes)('a list of logs with %i bytes of data each', (bytes) => {
     ],
     ['with two hashes for one height', change(1, { blockHash: word(77) }), change(1, { blockHash: word(77) })],
     ['of which one is removed', change(1, { removed: true }), change(1, { removed: true })],
-    ['without a place', change(1, { logIndex: null }), change(1, { logIndex: null })],
+    ...(['blockNumber', 'blockHash', 'transactionHash', 'transactionIndex', 'logIndex'] as const).map(
+      (name): [string, Log[], Log[]] => [`without ${name}`, change(0, { [name]: null }), change(0, { [name]: null })],
+    ),
   ])('%s is requested from another upstream, and is put in order if all return it', async (_, irregular, ordered) => {
     const all = await withNodes(3);
     all.nodes[0]?.response('eth_getLogs', irregular);

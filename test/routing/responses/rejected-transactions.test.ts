@@ -43,6 +43,7 @@ describe('a rejection that is not about the transaction', () => {
     [-32_002, 'Transaction pool not enabled. (Either txpool explicitly disabled, or node not yet in sync).'],
     [-32_000, 'failed to forward tx to sequencer: dial tcp: connection refused'],
     [-32_602, 'Your plan does not include this method'],
+    [-32_602, 'Invalid params'],
     [-32_000, 'invalid API key'],
     [-32_000, 'no backends available'],
     [-32_000, '404 page not found'],

@@ -141,6 +141,17 @@ describe('one call', () => {
     expect(nodes.map((node) => node.callsOf(method).length)).toEqual([1, 4]);
   });
 
+  it('that gets a Retry-After, and may be the cause, is the last one of its caller at the only upstream', async () => {
+    const { nodes, attack, up, receiptOf, request } = await start(1);
+    nodes[0]?.always(tooManyFor(20), 'eth_call');
+    for (let times = 16; times < 20; times++)
+      expect(await attack('eth_call', [{ to: poison, data: `0x${times.toString(16)}` }, 'latest'])).toBe(503);
+    expect(nodes[0]?.callsOf('eth_call')).toHaveLength(1);
+    expect(await up()).toEqual([1]);
+    expect(await receiptOf()).toBeNull();
+    expect(await request()).toMatchObject({ result: word(1) });
+  });
+
   it('opens a circuit if there is no connection: the call is not the cause', async () => {
     const { nodes, up, request } = await start(2);
     await nodes[0]?.refuse();

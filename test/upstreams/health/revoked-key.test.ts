@@ -337,6 +337,39 @@ it('the workers that do not poll show a standby upstream whose key is revoked, a
   expect(workers.errors).toEqual([]);
 });
 
+it('a Retry-After that a call of one worker gets pauses the upstream for all workers', async () => {
+  shiftClock();
+  const method = 'eth_getStorageAt';
+  const node = await startFakeNode({ chainId: CHAIN_ID, responses: { [method]: word(1) } });
+  const files = {
+    test: network(CHAIN_ID, [], { upstreams: [{ name: 'node', url: node.url, batch: false }], hedge: 'off' }),
+  };
+  const workers = new LinkedWorkers();
+  new MachineSlots(workers.router, 2).serve();
+  const gateways: TestGateway[] = [];
+  onTestFinished(async () => {
+    for (const gateway of gateways) await gateway.stop();
+    await node.close();
+  });
+  for (const id of [1, 2])
+    gateways.push(await startGateway(files, { CACHE_MAX_BYTES: '0' }, undefined, workers.open(id)));
+  const [first, second] = gateways as [TestGateway, TestGateway];
+  const call = (gateway: TestGateway, position: string) =>
+    gateway.call('test', method, [storageParams[0], position, '0x1']);
+  for (const gateway of gateways) expect(await call(gateway, '0x0')).toMatchObject({ result: word(1) });
+  node.calls.length = 0;
+  node.always(({ response }) => void response.writeHead(429, { 'retry-after': '20' }).end(), method);
+  expect(await call(first, '0x1')).toHaveProperty('error');
+  await eventually(async () => {
+    const response = await fetch(`${second.address}/test`, { headers: { accept: 'application/json' } });
+    const { networks } = (await response.json()) as { networks: { upstreams: { state: string }[] }[] };
+    return networks[0]?.upstreams[0]?.state === 'paused';
+  });
+  expect(await call(second, '0x2')).toHaveProperty('error');
+  expect(node.callsOf(method)).toHaveLength(1);
+  expect(workers.errors).toEqual([]);
+});
+
 it('failures of several workers within a second count once', async () => {
   const time = shiftClock();
   const node = await startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: word(1) } });
