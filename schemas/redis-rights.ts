@@ -46,7 +46,7 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'serve',
-    commands: ['hgetall'],
+    commands: ['hscan'],
     keys: 'gatehouse:drains',
     access: 'read',
     purpose: 'drained upstreams',
@@ -54,7 +54,7 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'serve',
-    commands: ['hget', 'hset', 'hgetall', 'pexpire'],
+    commands: ['hget', 'hset', 'hscan', 'pexpire'],
     keys: 'gatehouse:steps:*',
     access: 'write',
     purpose: 'history of the status page',
@@ -72,8 +72,8 @@ export const rightRows: readonly RightRow[] = [
   {
     use: 'manage',
     commands: ['publish'],
-    channels: ['gatehouse:keys'],
-    purpose: 'reporting changed keys',
+    channels: ['gatehouse:keys', 'gatehouse:drains'],
+    purpose: 'reporting changes',
     otherwise: 'only client tracking and lookups report changes',
   },
   {
