@@ -189,9 +189,9 @@ export class FileStore implements Store {
     this.#timer ??= clock.setInterval(() => void this.#poll(), WATCH_INTERVAL_MS).unref();
   }
 
-  /** Appends to `<journal>.jsonl` beside the file: one JSON object per line. */
+  /** Appends to `<journal>.jsonl` beside the file, without `gatehouse:` in its name: one JSON object per line. */
   append(journal: string, entry: Readonly<Record<string, string>>): Promise<void> {
-    const path = join(dirname(this.#path), `${journal}.jsonl`);
+    const path = join(dirname(this.#path), `${journal.replace('gatehouse:', '')}.jsonl`);
     return this.#unlocked(true, () => {
       appendPrivateFile(path, `${JSON.stringify(entry)}\n`);
     });

@@ -177,9 +177,29 @@ export class RedisStore implements Store {
   }
 
   async append(journal: string, entry: Readonly<Record<string, string>>): Promise<void> {
-    await this.#run(() =>
-      this.#redis.gatehouseAppend(`gatehouse:${journal}`, MAX_JOURNAL_ENTRIES, ...Object.entries(entry).flat()),
-    );
+    await this.#run(() => this.#redis.gatehouseAppend(journal, MAX_JOURNAL_ENTRIES, ...Object.entries(entry).flat()));
+  }
+
+  /**
+   * Makes each hash `<folder>:<name>` of a former version the record `<name>` of the folder. A record that is there stays as it is.
+   * @param textOf makes the text of the record; undefined: the hash is left as it is
+   * @returns the number of hashes that are records now
+   */
+  async moveHashes(
+    folder: string,
+    textOf: (name: string, hash: Readonly<Record<string, string>>) => string | undefined,
+  ): Promise<number> {
+    let moved = 0;
+    for await (const name of this.names(folder)) {
+      const key = `${folder}:${name}`;
+      const hash = await this.#run(() => this.#redis.hgetall(key).catch(emptyIfNoHash));
+      const text = Object.keys(hash).length === 0 ? undefined : textOf(name, hash);
+      if (text === undefined) continue;
+      await this.put(folder, name, text, { expected: null });
+      await this.#run(() => this.#redis.del(key));
+      moved++;
+    }
+    return moved;
   }
 
   async close(): Promise<void> {

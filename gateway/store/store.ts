@@ -62,7 +62,7 @@ export interface Store {
    * from the same turn of the event loop.
    */
   watch(folder: string, listener: ChangeListener): void;
-  /** Appends an entry to a journal, which no gateway reads: the last 10,000 in Redis, all in a file. */
+  /** Appends an entry to a journal, such as `gatehouse:audit`, which no gateway reads: the last 10,000 in Redis, all in a file. */
   append(journal: string, entry: Readonly<Record<string, string>>): Promise<void>;
   close(): Promise<void>;
 }

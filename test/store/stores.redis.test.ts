@@ -145,7 +145,7 @@ describe.each(['a file', 'Redis'])('a store in %s', (kind) => {
       { at: '1', text: 'a "b"' },
       { at: '2', text: 'ü' },
     ];
-    for (const entry of entries) await one.append('audit', entry);
+    for (const entry of entries) await one.append('gatehouse:audit', entry);
     if (redis === undefined) {
       const lines = readFileSync(join(dataDir, 'audit.jsonl'), 'utf8').trimEnd().split('\n');
       expect(lines.map((line) => JSON.parse(line) as object)).toEqual(entries);
@@ -242,7 +242,7 @@ describe('a watched store in Redis', () => {
     await expect(store.add('counts', 'k', { a: 1 }, adding(1))).rejects.toThrow('OOM');
     expect(await store.put('places', 'a', 'second', { expected: 'first', isUrgent: true })).toBe(true);
     expect(await store.get('places', 'a')).toBe('second');
-    await store.append('audit', { at: '1' });
+    await store.append('gatehouse:audit', { at: '1' });
     expect(await redis?.cli('XLEN', 'gatehouse:audit')).toBe('1');
   });
 });
