@@ -46,7 +46,6 @@ async function importFormerFiles(store: Store, folder: string, log: Log): Promis
   for (const [name, read] of Object.entries(formerFiles(store))) {
     const path = join(folder, name);
     if (!existsSync(path)) continue;
-    const isRequired = name === KEY_FILE;
     try {
       await read(path);
       renameSync(path, path + IMPORTED);
@@ -54,8 +53,8 @@ async function importFormerFiles(store: Store, folder: string, log: Log): Promis
     } catch (error) {
       // Another worker has imported it.
       if (errorCode(error) === 'ENOENT') continue;
-      if (isRequired) throw error;
-      const reason = error instanceof StoreError ? error.message : errorCode(error);
+      const reason = error instanceof StoreError ? error.message : `${path} cannot be imported (${errorCode(error)})`;
+      if (name === KEY_FILE) throw new StoreError(reason);
       log.warn(
         { file: name, error: reason },
         'a file of a former version cannot be imported: it is left out until the next start',

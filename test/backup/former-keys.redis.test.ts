@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import { openImportedStore } from '../../gateway/backup/former-files.ts';
+import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 const createdAt = '2026-01-02T03:04:05.678Z';
@@ -23,9 +24,9 @@ beforeEach(() => {
   });
 });
 
-async function open(url = redis?.url): Promise<KeyStore> {
+async function open(url = redis?.url, timeoutMs = 10_000): Promise<KeyStore> {
   const log = pino({}, { write: (line) => lines.push(line) });
-  const store = await openImportedStore({ REDIS_URL: url, DATA_DIR: dataDir }, log, 10_000);
+  const store = await openImportedStore({ REDIS_URL: url, DATA_DIR: dataDir }, log, timeoutMs);
   onTestFinished(() => store.close());
   return new KeyStore(store, log);
 }
@@ -54,6 +55,16 @@ describe('the key file of version 0.1', () => {
     expect(lines.join()).toContain('keys.json.imported');
     await keys.revoke(keyIdOf(alice));
     expect((await (await open()).find(alice))?.revokedAt).toBeDefined();
+  });
+
+  it('is imported by one of two processes that start at the same moment', async () => {
+    writeFileSync(path(), JSON.stringify({ keys: fields }), { mode: 0o600 });
+    for (const keys of await Promise.all([open(), open()])) expect((await keys.entries()).size).toBe(3);
+  });
+
+  it('that is a folder stops the start', async () => {
+    mkdirSync(path());
+    await expect(open()).rejects.toThrow(`${path()} cannot be imported (EISDIR)`);
   });
 
   it('changes nothing that the store has', async () => {
@@ -119,6 +130,14 @@ describe('keys in Redis in the form of version 0.1', () => {
     expect((await redis?.cli('KEYS', 'gatehouse:key:*'))?.split('\n').sort()).toEqual([
       ...[`gatehouse:key:${'e'.repeat(64)}`, 'gatehouse:key:other'],
     ]);
+  });
+
+  it('get the new form later if Redis does not respond at first', async () => {
+    redis?.pause();
+    const keys = await open(redis?.url, 200);
+    await expect(keys.find(alice)).rejects.toThrow('Redis is unreachable');
+    redis?.resume();
+    await eventually(async () => (await keys.find(alice).catch(() => undefined)) !== undefined);
   });
 
   it('stay as they are for a user without the rights, and the log says what to do', async () => {

@@ -15,7 +15,8 @@ const GROUP_OR_OTHERS_WRITE = 0o022;
 
 /**
  * Puts the keys of `keys.json`, where version 0.1 had them, into the store. What is there stays as it is.
- * @throws StoreError with the path if the file is invalid, or if other accounts may write it: they could have added keys (rejects with it)
+ * @throws StoreError with the path if the file is invalid, or if other accounts may write it: they could have added keys; the
+ *   error of the file system (rejects with it)
  */
 export async function importKeyFile(store: Store, path: string): Promise<void> {
   const mode = process.platform === 'win32' ? 0 : statSync(path).mode & 0o777;
@@ -30,13 +31,13 @@ export async function importKeyFile(store: Store, path: string): Promise<void> {
   await Promise.all(puts.map(([digest, text]) => store.put(KEY_FOLDER, digest, text, { expected: null })));
 }
 
-/** @throws StoreError */
+/** @throws StoreError, or the error of the file system */
 function readKeyFile(path: string): object {
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw new StoreError(`${path} cannot be read (${errorCode(error)})`);
+    if (!(error instanceof SyntaxError)) throw error;
     throw new StoreError(`${path} is not valid JSON: restore it from a backup, or remove it to start without keys`);
   }
   const keys = isObject(content) ? content['keys'] : undefined;
