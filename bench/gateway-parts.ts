@@ -2,7 +2,7 @@ import { openLog } from '../gateway/config/log.ts';
 import { readSettings } from '../gateway/config/settings.ts';
 import { Authenticator } from '../gateway/auth/authenticate.ts';
 import { digestOf, makeKey } from '../gateway/auth/formats/key.ts';
-import { openKeyStore } from '../gateway/auth/stores/open-key-store.ts';
+import { KeyStore } from '../gateway/auth/stores/key-store.ts';
 import { openLimiter } from '../gateway/limits/open-limiter.ts';
 import { Metrics } from '../gateway/metrics/metrics.ts';
 import { checkFiles, readFolder } from '../gateway/network-files/load-networks.ts';
@@ -20,7 +20,8 @@ export type GatewayParts = Awaited<ReturnType<typeof openParts>>;
 export async function openParts(folder: string) {
   const settings = readSettings({ DATA_DIR: folder, NETWORKS_DIR: folder, LOG_LEVEL: 'silent' });
   const log = openLog('silent');
-  const keys = openKeyStore(settings, log);
+  const store = openStore(settings, log);
+  const keys = new KeyStore(store, log);
   const key = makeKey();
   await keys.add(digestOf(key), {
     name: 'steps',
@@ -29,7 +30,6 @@ export async function openParts(folder: string) {
   });
   const limiter = openLimiter(settings, log);
   const metrics = new Metrics();
-  const store = openStore(settings, log);
   const usage = new UsageLedger(new UsageStore(store, log), undefined);
   const common = { settings, specs, unitsTable: {}, metrics, usage, log, cache: undefined, redisCache: undefined };
   const checks = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
@@ -39,7 +39,7 @@ export async function openParts(folder: string) {
   await networks.open(checkFiles(content, files), content);
   const authenticator = new Authenticator(keys, { keyStaleMaxS: 60, unknownKeysMax: 60, log });
   const close = async (): Promise<void> => {
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
+    await Promise.all([networks.close(), limiter.close(), usage.close()]);
     await store.close();
   };
   return { key, limiter, log, networks, authenticator, close };

@@ -3,11 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openLog } from '../gateway/config/log.ts';
 import { packageRoot } from '../gateway/config/package.ts';
-import { writeKeyFile } from '../gateway/auth/stores/key-file.ts';
 import type { PermissionTexts } from '../gateway/auth/permissions/permissions.ts';
-import type { StoredKey } from '../gateway/auth/stores/key-store.ts';
+import { KeyStore, type StoredKey } from '../gateway/auth/stores/key-store.ts';
 import { digestOf, makeKey } from '../gateway/auth/formats/key.ts';
-import { RedisKeyStore } from '../gateway/auth/stores/redis-key-store.ts';
+import { openStore } from '../gateway/store/open-store.ts';
 import { pinned } from './pinning.ts';
 import { freePorts, node as ownNode, pidOf, start, untilReady } from './processes.ts';
 
@@ -18,7 +17,7 @@ export interface GatewaySetup {
   readonly keys?: number;
   /** Permissions and limits of every key. */
   readonly permissions?: PermissionTexts;
-  /** The Redis for keys and limits. Undefined: the key file, and limits in memory. */
+  /** The Redis for keys and limits. Undefined: the file, and limits in memory. */
   readonly redisUrl?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   /** Arguments of node. Default: the compiled gateway. */
@@ -64,14 +63,13 @@ async function storeKeys(
   const keys = Array.from({ length: count }, makeKey);
   const record: StoredKey = { name: 'bench', createdAt: new Date().toISOString(), permissions };
   const entries = keys.map((key) => [digestOf(key), record] as const);
-  if (redisUrl === undefined) writeKeyFile(join(folder, 'keys.json'), new Map(entries));
-  else {
-    const store = new RedisKeyStore(redisUrl, openLog('silent'));
-    await store.waitUntilReady(5_000);
-    for (let from = 0; from < count; from += 500) {
-      await Promise.all(entries.slice(from, from + 500).map(([digest, key]) => store.add(digest, key)));
-    }
-    await store.close();
+  const log = openLog('silent');
+  const store = openStore({ REDIS_URL: redisUrl, DATA_DIR: folder }, log);
+  await store.waitUntilReady(5_000);
+  const stored = new KeyStore(store, log);
+  for (let from = 0; from < count; from += 500) {
+    await Promise.all(entries.slice(from, from + 500).map(([digest, key]) => stored.add(digest, key)));
   }
+  await store.close();
   return keys;
 }

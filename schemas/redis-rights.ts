@@ -4,7 +4,7 @@ import type { RedisUse } from '../gateway/redis/check-redis.ts';
 export interface RightRow {
   readonly use: RedisUse;
   readonly commands: readonly string[];
-  /** Redis keys, as the pattern of an ACL: `gatehouse:key:*`. Empty: the commands have no key. */
+  /** Redis keys, as the pattern of an ACL: `gatehouse:usage:*`. Empty: the commands have no key. */
   readonly keys?: string;
   readonly access?: 'read' | 'write';
   readonly channels?: readonly string[];
@@ -16,7 +16,7 @@ export interface RightRow {
 /** Every command that Gatehouse sends to Redis, inside scripts too, for docs/operations.md. */
 export const rightRows: readonly RightRow[] = [
   { use: 'serve', commands: ['ping', 'eval', 'evalsha', 'time'], purpose: 'connection, scripts' },
-  { use: 'serve', commands: ['hgetall'], keys: 'gatehouse:key:*', access: 'read', purpose: 'looking up keys' },
+  { use: 'serve', commands: ['hget'], keys: 'gatehouse:key', access: 'read', purpose: 'looking up keys' },
   {
     use: 'serve',
     commands: ['hgetall', 'hset', 'pttl', 'pexpire'],
@@ -33,8 +33,8 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'serve',
-    commands: ['client|id', 'client|tracking', 'subscribe'],
-    channels: ['gatehouse:keys', '__redis__:invalidate'],
+    commands: ['subscribe'],
+    channels: ['gatehouse:key'],
     purpose: 'reports of changed keys',
     otherwise: 'each used key is looked up every 0.9 s',
   },
@@ -46,7 +46,7 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'serve',
-    commands: ['hgetall'],
+    commands: ['hscan'],
     keys: 'gatehouse:drains',
     access: 'read',
     purpose: 'drained upstreams',
@@ -54,7 +54,7 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'serve',
-    commands: ['hget', 'hset', 'hgetall', 'pexpire'],
+    commands: ['hget', 'hset', 'hscan', 'pexpire'],
     keys: 'gatehouse:steps:*',
     access: 'write',
     purpose: 'history of the status page',
@@ -62,19 +62,28 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'manage',
-    commands: ['hgetall', 'exists', 'hset', 'hsetnx', 'hdel'],
-    keys: 'gatehouse:key:*',
+    commands: ['hget', 'hset', 'hdel'],
+    keys: 'gatehouse:key',
     access: 'write',
     purpose: 'creating and changing keys',
   },
-  { use: 'list', commands: ['scan'], purpose: 'listing keys and usage' },
-  { use: 'manage', commands: ['xadd'], keys: 'gatehouse:audit', access: 'write', purpose: 'the audit log' },
+  { use: 'list', commands: ['hscan'], keys: 'gatehouse:key', access: 'read', purpose: 'listing keys' },
+  { use: 'list', commands: ['scan'], purpose: 'usage for a backup' },
+  {
+    use: 'manage',
+    commands: ['hgetall', 'del'],
+    keys: 'gatehouse:key:*',
+    access: 'write',
+    purpose: 'keys of a former version, once',
+    otherwise: 'they are unknown, and the log has a warning',
+  },
+  { use: 'manage', commands: ['xadd', 'xtrim'], keys: 'gatehouse:audit', access: 'write', purpose: 'the audit log' },
   {
     use: 'manage',
     commands: ['publish'],
-    channels: ['gatehouse:keys'],
-    purpose: 'reporting changed keys',
-    otherwise: 'only client tracking and lookups report changes',
+    channels: ['gatehouse:key', 'gatehouse:drains'],
+    purpose: 'reporting changes',
+    otherwise: 'gateways see a changed key after up to 30 s',
   },
   {
     use: 'manage',

@@ -1,23 +1,27 @@
 import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { importKeyFile, importKeyHashes } from '../auth/stores/former-keys.ts';
 import { clock } from '../clock/clock.ts';
 import { errorCode, type Log } from '../config/log.ts';
 import { isDrain, storeDrain } from '../drains/drains.ts';
 import { parsePoint, storePoint } from '../history/history-store.ts';
 import { historyRanges, rangeNames, type HistoryRange } from '../metrics/long-history.ts';
 import { openStore, type StoreSettings } from '../store/open-store.ts';
+import { RedisStore } from '../store/redis-store.ts';
 import { StoreError } from '../store/store-error.ts';
 import type { Store } from '../store/store.ts';
 import { importUsage } from '../usage/usage-store.ts';
 
+const KEY_FILE = 'keys.json';
 /** Added to the name of a file that was imported. */
 const IMPORTED = '.imported';
 
 /**
- * Opens the store and waits for Redis at most `timeoutMs`. If it is a file, drains, usage and history in
- * the files of a former version are imported once. They are kept under another name.
+ * Opens the store and waits for Redis at most `timeoutMs`. Once, keys in Redis get their new form. If the store is a file, keys,
+ * drains, usage and history in the files of a former version are imported once, and kept under another name.
  * @param acceptsReplica for commands, which may read from a replica
- * @throws SettingsError for a malformed REDIS_URL
+ * @throws SettingsError for a malformed REDIS_URL, StoreError for `keys.json` (rejects with it): without its keys, all callers
+ *   would be rejected
  */
 export async function openImportedStore(
   settings: StoreSettings,
@@ -27,8 +31,14 @@ export async function openImportedStore(
 ): Promise<Store> {
   const store = openStore(settings, log, acceptsReplica);
   await store.waitUntilReady(timeoutMs);
-  if (settings.REDIS_URL === undefined) await importFormerFiles(store, settings.DATA_DIR, log);
-  return store;
+  try {
+    if (store instanceof RedisStore) await importKeyHashes(store, log);
+    else await importFormerFiles(store, settings.DATA_DIR, log);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 /** Repeating an import that was interrupted is safe: what is in the store stays as it is. */
@@ -43,7 +53,8 @@ async function importFormerFiles(store: Store, folder: string, log: Log): Promis
     } catch (error) {
       // Another worker has imported it.
       if (errorCode(error) === 'ENOENT') continue;
-      const reason = error instanceof StoreError ? error.message : errorCode(error);
+      const reason = error instanceof StoreError ? error.message : `${path} cannot be imported (${errorCode(error)})`;
+      if (name === KEY_FILE) throw new StoreError(reason);
       log.warn(
         { file: name, error: reason },
         'a file of a former version cannot be imported: it is left out until the next start',
@@ -59,6 +70,7 @@ function formerFiles(store: Store): Readonly<Record<string, (path: string) => Pr
     (path: string) => importHistory(store, range, readFileSync(path, 'utf8')),
   ]);
   return {
+    [KEY_FILE]: (path) => importKeyFile(store, path),
     'drains.json': (path) => importDrains(store, readFileSync(path, 'utf8')),
     ...(Object.fromEntries(history) as Record<string, (path: string) => Promise<void>>),
     usage: async (path) => {

@@ -2,7 +2,7 @@ import type { KeyStore } from '../auth/stores/key-store.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageBatch, type UsageStore } from '../usage/usage-store.ts';
 import { readLine, type BackupLine } from './backup-line.ts';
 
-/** Keys, and days of usage, that are written at once: a key file is written once for all of them. */
+/** Keys, and days of usage, that are written at once. */
 const MAX_CONCURRENT = 200;
 
 type KeyLine = Extract<BackupLine, { kind: 'key' }>;

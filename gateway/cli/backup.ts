@@ -4,8 +4,7 @@ import { finished } from 'node:stream/promises';
 import { Command } from 'commander';
 import { keyIdOf } from '../auth/formats/key.ts';
 import { KeyManager } from '../auth/manage/manage-keys.ts';
-import { openKeyStore } from '../auth/stores/open-key-store.ts';
-import type { KeyStore } from '../auth/stores/key-store.ts';
+import { KeyStore } from '../auth/stores/key-store.ts';
 import { backUp } from '../backup/back-up.ts';
 import { openImportedStore } from '../backup/former-files.ts';
 import { BackupError, checkBackup, restore } from '../backup/restore.ts';
@@ -79,13 +78,11 @@ async function withStores(
   work: (keys: KeyStore, usage: UsageStore) => Promise<void>,
 ): Promise<void> {
   const log = openLog('silent');
-  const keys = openKeyStore(settings(), log, true);
   const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
   try {
-    await keys.waitUntilReady(OPEN_TIMEOUT_MS);
-    await work(keys, new UsageStore(store, log));
+    await work(new KeyStore(store, log), new UsageStore(store, log));
   } finally {
-    await Promise.all([keys.close(), store.close()]);
+    await store.close();
   }
 }
 

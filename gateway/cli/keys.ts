@@ -1,14 +1,13 @@
 import { Command } from 'commander';
 import { openImportedStore } from '../backup/former-files.ts';
+import { importKeys } from '../backup/import-keys.ts';
 import { openLog } from '../config/log.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { keyIdOf } from '../auth/formats/key.ts';
 import { subjectDigest } from '../auth/tokens/revocations.ts';
 import { durationOf } from '../auth/formats/duration.ts';
-import { mergePermissions, type KeyStore } from '../auth/stores/key-store.ts';
-import { importKeys } from '../auth/manage/import-keys.ts';
+import { KeyStore, mergePermissions } from '../auth/stores/key-store.ts';
 import { KeyManager, type CreatedKey } from '../auth/manage/manage-keys.ts';
-import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { displayedRecord } from '../auth/manage/displayed-record.ts';
 import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
@@ -54,18 +53,16 @@ export function keysCommand(context: KeysCommandContext): Command {
   const { out } = context;
   const keys = new Command('keys').description('Create, list, change and revoke keys');
 
-  const withStore = async (work: (store: KeyStore) => Promise<void>): Promise<void> => {
-    const store = openKeyStore(context.settings(), openLog('silent'), true);
+  const withManager = async (work: (manager: KeyManager, keys: KeyStore, usage: UsageStore) => Promise<void>) => {
+    const log = openLog('silent');
+    const store = await openImportedStore(context.settings(), log, OPEN_TIMEOUT_MS, true);
     try {
-      await store.waitUntilReady(OPEN_TIMEOUT_MS);
-      await work(store);
+      const stored = new KeyStore(store, log);
+      await work(new KeyManager(stored, methodNames), stored, new UsageStore(store, log));
     } finally {
       await store.close();
     }
   };
-
-  const withManager = (work: (manager: KeyManager, store: KeyStore) => Promise<void>): Promise<void> =>
-    withStore((store) => work(new KeyManager(store, methodNames), store));
   const issuerOfTokens = (): string => {
     const { AUTH_ISSUER: issuer } = context.settings();
     if (issuer === undefined)
@@ -211,7 +208,7 @@ export function keysCommand(context: KeysCommandContext): Command {
   keys
     .command('revoke')
     .description('Revoke keys on all gateways, within a second')
-    .argument('<id...>', 'key ids, from `keys list`; a key file is written once for all of them')
+    .argument('<id...>', 'key ids, from `keys list`')
     .option('--json', 'print each record on a line')
     .addHelpText('after', examples('keys revoke 0123456789ab', 'keys revoke 0123456789ab ba9876543210'))
     .action((ids: string[], options: { json?: true }) =>
@@ -264,7 +261,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('keys usage 0123456789ab --days 7 --json', 'keys usage team:acme'))
     .action((id: string | undefined, options: { subject?: string; rotated?: true; days: string; json?: true }) =>
-      withManager(async (manager) => {
+      withManager(async (manager, _, usage) => {
         const { subject } = options;
         if ((id === undefined) === (subject === undefined)) throw new UsageError('Give one of <id> and --subject');
         const days = Number(options.days);
@@ -274,26 +271,20 @@ export function keysCommand(context: KeysCommandContext): Command {
           subject === undefined
             ? await manager.idsOf(id ?? '', options.rotated)
             : [keyIdOf(subjectDigest(issuerOfTokens(), subject))];
-        const log = openLog('silent');
-        const store = await openImportedStore(context.settings(), log, OPEN_TIMEOUT_MS, true);
-        try {
-          const rows = await readUsage(new UsageStore(store, log), ids, lastDays(days));
-          if (options.json) out(`${JSON.stringify(rows)}\n`);
-          else out(rows.length === 0 ? 'No usage yet.\n' : usageTable(rows));
-        } finally {
-          await store.close();
-        }
+        const rows = await readUsage(usage, ids, lastDays(days));
+        if (options.json) out(`${JSON.stringify(rows)}\n`);
+        else out(rows.length === 0 ? 'No usage yet.\n' : usageTable(rows));
       }),
     );
 
   keys
     .command('import')
-    .description('Copy the keys of the key file in DATA_DIR to Redis; safe to repeat')
+    .description('Copy the keys of the file in DATA_DIR to Redis; safe to repeat')
     .option('--json', 'print {"added":…,"there":…,"leftOut":…}')
     .addHelpText('after', examples('keys import', 'keys import --json'))
     .action((options: { json?: true }) =>
-      withStore(async (store) => {
-        const counts = await importKeys(context.settings().DATA_DIR, store, new KeyManager(store));
+      withManager(async (manager, stored) => {
+        const counts = await importKeys(context.settings().DATA_DIR, stored, manager);
         const { added, there, leftOut } = counts;
         const summary = `Copied to Redis: ${added}; already in Redis: ${there}; development keys skipped: ${leftOut}.`;
         out(`${options.json ? JSON.stringify(counts) : summary}\n`);

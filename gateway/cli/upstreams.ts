@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { durationOf } from '../auth/formats/duration.ts';
 import { KeyManager } from '../auth/manage/manage-keys.ts';
-import { openKeyStore } from '../auth/stores/open-key-store.ts';
+import { KeyStore } from '../auth/stores/key-store.ts';
 import { openImportedStore } from '../backup/former-files.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
@@ -28,13 +28,11 @@ export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandCo
 
   const withStores = async (work: (store: Store, manager: KeyManager) => Promise<void>): Promise<void> => {
     const log = openLog('silent');
-    const keys = openKeyStore(settings(), log);
     const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS);
     try {
-      await keys.waitUntilReady(OPEN_TIMEOUT_MS);
-      await work(store, new KeyManager(keys));
+      await work(store, new KeyManager(new KeyStore(store, log)));
     } finally {
-      await Promise.all([store.close(), keys.close()]);
+      await store.close();
     }
   };
 

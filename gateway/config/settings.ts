@@ -56,7 +56,7 @@ const table = {
   DATA_DIR: {
     type: 'string',
     default: '.gatehouse',
-    meaning: 'Folder for the key file, usage, drains, history, the audit log and the demo’s notes',
+    meaning: 'Folder for keys, usage, drains, history, the audit log and the demo’s notes',
   },
   LOG_LEVEL: {
     type: logLevels,

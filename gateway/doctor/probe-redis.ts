@@ -16,9 +16,6 @@ export interface RedisFindings {
   readonly notes: string[];
 }
 
-/** Older versions have no client tracking, so cached keys are valid for 0.9 s. */
-const TRACKING_VERSION = 6;
-
 /**
  * Tests the Redis of a gateway as its start does. Outages are findings, not errors.
  * @returns undefined without REDIS_URL and CACHE_REDIS_URL @throws SettingsError for a malformed URL
@@ -30,7 +27,7 @@ export async function probeRedis(settings: RedisSettings, timeoutMs: number): Pr
   const found: RedisFindings = { problems: [], notes: [] };
   const address = parseRedisUrl(url);
   const link = new RedisLink({
-    purpose: 'commands',
+    purpose: 'store',
     address,
     log: openLog('silent'),
     acceptsReplica: true,
@@ -72,8 +69,6 @@ export async function probeRedis(settings: RedisSettings, timeoutMs: number): Pr
 function addFacts(found: RedisFindings, info: string, saves: boolean | undefined): void {
   const fact = (name: string): string => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
   found.version = fact('redis_version');
-  if (parseInt(found.version, 10) < TRACKING_VERSION)
-    found.notes.push('it is older than version 6: changes of keys take up to 0.9 s');
   if (fact('aof_enabled') === '1') found.persistence = 'append-only file';
   else if (saves !== undefined) found.persistence = saves ? 'snapshots' : 'none';
   if (found.persistence === 'none') found.notes.push('it has no persistence: keys are lost at a restart');

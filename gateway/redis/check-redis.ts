@@ -12,13 +12,13 @@ export type RedisUse = 'serve' | 'list' | 'manage' | 'cache';
 /** Commands that are tried for a use. They change nothing, but Redis checks the user's rights, and a replica rejects a write. */
 const trials: Readonly<Record<RedisUse, (redis: RedisClient, name: string) => Promise<unknown>>> = {
   serve: async (redis, name) => {
-    await redis.hgetall(`gatehouse:key:${name}`);
+    await redis.hget('gatehouse:key', name);
     await redis.pexpire(`gatehouse:limit:${name}`, 1);
     await redis.eval('return 1', 1, `gatehouse:limit:${name}`);
     await redis.hget(`gatehouse:usage:${name}`, '-');
   },
-  list: (redis) => redis.scan(0, 'COUNT', 1),
-  manage: (redis, name) => redis.hdel(`gatehouse:key:${name}`, '-'),
+  list: (redis) => redis.hscan('gatehouse:key', 0, 'COUNT', 1),
+  manage: (redis, name) => redis.hdel('gatehouse:key', name),
   // Not every Redis for a cache has scripts.
   cache: async (redis, name) => {
     await redis.get(`gatehouse:answer:${name}`);
@@ -97,7 +97,7 @@ export async function findRedisProblem(
 ): Promise<string | undefined> {
   const log = openLog('silent');
   // A replica is a problem that the trials find.
-  const link = new RedisLink({ purpose: 'commands', address, log, acceptsReplica: true, commandTimeoutMs: timeoutMs });
+  const link = new RedisLink({ purpose: 'store', address, log, acceptsReplica: true, commandTimeoutMs: timeoutMs });
   const errors: unknown[] = [];
   link.redis.on('sentinelError', (error: unknown) => errors.push(error));
   try {

@@ -28,12 +28,12 @@ export function connectTo(
   const { cluster, sentinels, ...others } = address;
   const options = {
     ...others,
-    // RESP2: invalidations are ordinary messages, and every Redis version and proxy supports it.
+    // RESP2: every Redis version and proxy supports it.
     protocol: 2 as const,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // `prepare` must run before subscribing: Redis rejects CLIENT TRACKING from a subscriber.
+    // `prepare` subscribes, and learns whether Redis rejects that.
     autoResubscribe: false,
     // The first heartbeat replaces ioredis' ready check, which needs INFO: an ACL may forbid that.
     enableReadyCheck: false,

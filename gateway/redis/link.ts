@@ -11,7 +11,7 @@ const WARNING_INTERVAL_MS = 60_000;
 
 export interface RedisLinkOptions {
   /** The log field `connection`. */
-  readonly purpose: 'commands' | 'changes' | 'limits' | 'store' | 'cache';
+  readonly purpose: 'changes' | 'limits' | 'store' | 'cache';
   readonly address: RedisAddress;
   readonly log: Log;
   readonly commandTimeoutMs?: number;

@@ -21,8 +21,7 @@ import { createRequestIds } from './http/request-ids.ts';
 import { ActiveDrains } from '../drains/active-drains.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
-import type { KeyStore } from '../auth/stores/key-store.ts';
-import { openKeyStore } from '../auth/stores/open-key-store.ts';
+import { KeyStore } from '../auth/stores/key-store.ts';
 import { keyPlacesOf, openTokens } from '../auth/open-tokens.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { HistoryStore } from '../history/history-store.ts';
@@ -115,7 +114,8 @@ export async function openGateway(
   const machineMetrics = new MachineMetrics(metrics.registry, link);
   metrics.watchWorkers(() => machineMetrics.workers);
   const tokens = await openTokens(settings, log);
-  const keys = openKeyStore(settings, log);
+  const store = await openImportedStore(settings, log, REDIS_OPEN_TIMEOUT_MS);
+  const keys = new KeyStore(store, log);
   const leases = link && new WorkerSlots(link);
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
@@ -126,11 +126,10 @@ export async function openGateway(
     log,
   });
   const limiter = openLimiter(settings, log, link);
-  metrics.watchKeys(() => ({ isUp: keys.isAvailable && !keys.isFull, counts: authenticator.counts }));
+  metrics.watchKeys(() => ({ isUp: store.isUp && !store.isFull, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
   metrics.watchPublic(() => limiter.public);
   if (settings.METRICS_PER_KEY === 'on') metrics.watchQuotas(() => limiter.quotas());
-  const store = await openImportedStore(settings, log, REDIS_OPEN_TIMEOUT_MS);
   const usageStore = new UsageStore(store, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const isFirstWorker = (): boolean => link?.isFirst !== false;
@@ -138,10 +137,7 @@ export async function openGateway(
     settings.STATUS_PAGE === 'off' ? undefined : new HistoryStore(store, metrics.longHistory, log, isFirstWorker);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
-  await Promise.all([
-    keys.waitUntilReady(REDIS_OPEN_TIMEOUT_MS).catch(() => undefined),
-    limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS),
-  ]);
+  await Promise.all([store.waitUntilReady(REDIS_OPEN_TIMEOUT_MS), limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS)]);
   const limitMb = settings.MEMORY_LIMIT_MB;
   const guard = new MemoryGuard(limitMb === undefined ? undefined : limitMb * 2 ** 20);
   const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES, guard });
@@ -173,7 +169,7 @@ export async function openGateway(
   link?.on('drains', () => drains.follow());
   const closeParts = async (): Promise<void> => {
     tokens?.keys.close();
-    const stores = [keys.close(), limiter.close(), usage.close(), historyStore?.close(), redisCache?.close()];
+    const stores = [limiter.close(), usage.close(), historyStore?.close(), redisCache?.close()];
     await Promise.all([networks.close(), drains.close(), ...stores]);
     await store.close();
   };
@@ -192,7 +188,7 @@ export async function openGateway(
     throw error;
   }
 
-  const redisMemory = keys.readMemory && new RedisMemoryWatch(keys.readMemory, log, isFirstWorker);
+  const redisMemory = store.readMemory && new RedisMemoryWatch(store.readMemory, log, isFirstWorker);
   if (redisMemory !== undefined) metrics.watchRedis(() => redisMemory.usedPart);
   let isDraining = false;
   const listeners: Listener[] = [];
@@ -201,7 +197,7 @@ export async function openGateway(
   const conditions = new UpstreamConditions();
   const reasonNotReady = (): string | undefined => {
     if (isDraining) return 'the gateway stops';
-    if (keys.isFull) return 'the disk of DATA_DIR is full';
+    if (store.isFull) return 'the disk of DATA_DIR is full';
     const { all } = networks.finder;
     const servesWithoutKey = all.length > 0 && all.every(({ publicAccess }) => publicAccess !== undefined);
     if (servesWithoutKey || authenticator.canCheckKeys) return undefined;
@@ -211,7 +207,7 @@ export async function openGateway(
     reason: reasonNotReady(),
     details: {
       draining: isDraining,
-      keyStore: { kind: keys.kind, available: keys.isAvailable && !keys.isFull },
+      keyStore: { kind: store.kind, available: store.isUp && !store.isFull },
       configuration: hasOpsPort ? networks.configuration : displayedConfiguration(networks.configuration, true),
       networks: Object.fromEntries(
         networks.finder.all.map((network) => [network.config.slug, summariseUpstreams(conditions.of(network))]),
@@ -224,7 +220,7 @@ export async function openGateway(
   const sources = {
     networks: () => networks.finder.all,
     upstreams: conditions,
-    keys,
+    store,
     memoryState: () => guard.state,
     configuration: () => networks.configuration,
   };

@@ -1,15 +1,21 @@
 import type * as Sqlite from '@photostructure/sqlite';
-import { closeSync, existsSync, openSync, statfsSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { clock } from '../clock/clock.ts';
+import { clock, type Timer } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
 import { isObject } from '../collections/is-object.ts';
 import { loadPackage } from '../config/load-package.ts';
-import { errorCode } from '../config/log.ts';
+import { errorCode, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import { giveToFolderOwner, isDiskFull, makePrivateFolderFor } from './private-file.ts';
+import {
+  appendPrivateFile,
+  giveToFolderOwner,
+  isDiskFull,
+  isDiskFullAt,
+  makePrivateFolderFor,
+} from './private-file.ts';
 import { StoreError, StoreFull } from './store-error.ts';
-import type { AddOptions, PutOptions, Store, Sums } from './store.ts';
+import type { AddOptions, ChangeListener, PutOptions, Store, Sums } from './store.ts';
 
 /** Form of the tables, in `user_version` of the file. */
 const VERSION = 1;
@@ -30,6 +36,18 @@ const LOCKED_TIMEOUT_MS = 5_000;
 /** Expired records are removed by this number at a time, each minute. */
 const EXPIRED_BATCH = 500;
 const EXPIRY_INTERVAL_MS = 60_000;
+
+/** Folder of how often the records of a folder were changed, those with a time to live apart. */
+const CHANGES = 'changes';
+/** Interval at which changes by other processes are looked for: a file has no subscriptions. */
+const WATCH_INTERVAL_MS = 500;
+/** Free space of the disk below which sums are rejected, so that keys can still be created. */
+const MIN_FREE_BYTES = 2 ** 20;
+const DISK_CHECK_INTERVAL_MS = 5_000;
+/** Size of a file beside the database that is removed for an urgent record when the disk is full. */
+const RESERVE_BYTES = 2 ** 18;
+const GROUP_OR_OTHERS_WRITE = 0o022;
+const GROUP_OR_OTHERS_READ = 0o044;
 
 /** Result codes of SQLite (https://sqlite.org/rescode.html). */
 const BUSY = 5;
@@ -54,11 +72,13 @@ interface OpenFile {
   readonly put: Sqlite.StatementSyncInstance;
   readonly delete: Sqlite.StatementSyncInstance;
   readonly expire: Sqlite.StatementSyncInstance;
+  readonly dataVersion: Sqlite.StatementSyncInstance;
 }
 
 interface Write {
   /** Whether its result must survive a power cut. Then the process waits for the disk. */
   readonly isLasting: boolean;
+  readonly isUrgent: boolean;
   readonly run: (file: OpenFile) => void;
   /** The transaction is written. */
   readonly done: () => void;
@@ -71,17 +91,36 @@ interface Write {
  * share a transaction.
  */
 export class FileStore implements Store {
+  readonly kind = 'file';
   readonly isUp = true;
   readonly location: string;
   readonly #path: string;
+  readonly #log: Log;
   #file: OpenFile | undefined;
   readonly #writes: Write[] = [];
   #writing: Promise<void> | undefined;
   #expiresAt = -Infinity;
+  /** With how often a folder was changed when its listener was called last. */
+  readonly #watched: { readonly folder: string; readonly listener: ChangeListener; changes: string | undefined }[] = [];
+  #timer: Timer | undefined;
+  /** SQLite's number of the content, which rises with each transaction of another process. */
+  #dataVersion: unknown;
+  #isReadable = true;
+  #isFull = false;
+  #diskCheckedAt = -Infinity;
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, log: Log) {
     this.#path = join(dataDir, 'gatehouse.db');
     this.location = `in ${this.#path}`;
+    this.#log = log;
+  }
+
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  get isWatching(): boolean {
+    return this.#timer !== undefined && this.#isReadable;
   }
 
   waitUntilReady(): Promise<void> {
@@ -92,29 +131,32 @@ export class FileStore implements Store {
     return this.#read(undefined, (file) => textOf(file, folder, name));
   }
 
-  scan(folder: string): Promise<ReadonlyMap<string, string>> {
+  scan(folder: string, prefix = ''): Promise<ReadonlyMap<string, string>> {
     return this.#read(new Map<string, string>(), (file) => {
-      const rows = file.scan.all(folder, clock.unixMs()) as { name: string; text: string }[];
+      const rows = file.scan.all(folder, clock.unixMs(), prefix, prefix, prefix) as { name: string; text: string }[];
       return new Map(rows.map(({ name, text }) => [name, text]));
     });
   }
 
-  put(folder: string, name: string, text: string, { expected, ttlMs }: PutOptions = {}): Promise<boolean> {
-    return this.#write(ttlMs === undefined, (file) => {
+  put(folder: string, name: string, text: string, options: PutOptions = {}): Promise<boolean> {
+    const { expected, ttlMs, isUrgent } = options;
+    const change = (file: OpenFile): boolean => {
       if (expected !== undefined && (textOf(file, folder, name) ?? null) !== expected) return false;
       file.put.run(folder, name, text, ttlMs === undefined ? null : clock.unixMs() + ttlMs);
       return true;
-    });
+    };
+    return ttlMs === undefined ? this.#change(folder, name, change, isUrgent) : this.#write({}, change);
   }
 
-  delete(folder: string, name: string): Promise<boolean> {
-    if (!existsSync(this.#path)) return Promise.resolve(false);
-    return this.#write(true, (file) => file.delete.run(folder, name, clock.unixMs()).changes > 0);
+  async delete(folder: string, name: string): Promise<boolean> {
+    if (!existsSync(this.#path)) return false;
+    return this.#change(folder, name, (file) => file.delete.run(folder, name, clock.unixMs()).changes > 0, true);
   }
 
   /** One that failed was not done, so its number is not stored. */
-  add(folder: string, name: string, deltas: Sums, { ttlMs }: AddOptions): Promise<Sums | undefined> {
-    return this.#write(false, (file) => {
+  async add(folder: string, name: string, deltas: Sums, { ttlMs }: AddOptions): Promise<Sums | undefined> {
+    if (this.#hasLittleSpace()) throw new StoreFull(`${this.#path} is not written: the disk is full`);
+    return this.#write({}, (file) => {
       const sums = { ...sumsIn(textOf(file, folder, name)) };
       const changed: Record<string, number> = {};
       for (const [field, delta] of Object.entries(deltas)) changed[field] = sums[field] = (sums[field] ?? 0) + delta;
@@ -142,7 +184,21 @@ export class FileStore implements Store {
     }
   }
 
+  watch(folder: string, listener: ChangeListener): void {
+    this.#watched.push({ folder, listener, changes: undefined });
+    this.#timer ??= clock.setInterval(() => void this.#poll(), WATCH_INTERVAL_MS).unref();
+  }
+
+  /** Appends to `<journal>.jsonl` beside the file, without `gatehouse:` in its name: one JSON object per line. */
+  append(journal: string, entry: Readonly<Record<string, string>>): Promise<void> {
+    const path = join(dirname(this.#path), `${journal.replace('gatehouse:', '')}.jsonl`);
+    return this.#unlocked(true, () => {
+      appendPrivateFile(path, `${JSON.stringify(entry)}\n`);
+    });
+  }
+
   async close(): Promise<void> {
+    clock.clearInterval(this.#timer);
     await this.#writing;
     if (this.#file === undefined) return;
     const { database } = this.#file;
@@ -158,17 +214,54 @@ export class FileStore implements Store {
 
   /** @param none result if there is no file */
   #read<Result>(none: Result, work: (file: OpenFile) => Result): Promise<Result> {
-    return this.#unlocked(() => {
+    return this.#unlocked(true, () => {
       if (this.#file === undefined && !existsSync(this.#path)) return none;
-      return work((this.#file ??= openFile(this.#path)));
+      return work((this.#file ??= openFile(this.#path, this.#log)));
     });
   }
 
-  async #write<Result>(isLasting: boolean, work: (file: OpenFile) => Result): Promise<Result> {
+  /** Changes a lasting record, counts that for other processes, and reports it in this one. */
+  async #change(folder: string, name: string, change: (file: OpenFile) => boolean, isUrgent = false): Promise<boolean> {
+    const isChanged = await this.#write({ isLasting: true, isUrgent }, (file) => {
+      if (!change(file)) return false;
+      file.put.run(CHANGES, folder, String(Number(textOf(file, CHANGES, folder) ?? 0) + 1), null);
+      return true;
+    });
+    if (isChanged) for (const each of this.#watched) if (each.folder === folder) each.listener(name);
+    return isChanged;
+  }
+
+  /** Never rejects. */
+  async #poll(): Promise<void> {
+    this.#hasLittleSpace();
+    try {
+      await this.#read(undefined, (file) => {
+        const { data_version: version } = file.dataVersion.get() as { data_version: number };
+        if (version === this.#dataVersion) return;
+        this.#dataVersion = version;
+        for (const watched of this.#watched) {
+          const changes = textOf(file, CHANGES, watched.folder);
+          if (changes === watched.changes) continue;
+          watched.changes = changes;
+          watched.listener(undefined);
+        }
+      });
+      this.#isReadable = true;
+    } catch (error) {
+      if (this.#isReadable) this.#log.error({ error: (error as Error).message }, 'the store cannot be read now');
+      this.#isReadable = false;
+    }
+  }
+
+  async #write<Result>(
+    { isLasting = false, isUrgent = false }: Partial<Pick<Write, 'isLasting' | 'isUrgent'>>,
+    work: (file: OpenFile) => Result,
+  ): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       let result: Result;
       this.#writes.push({
         isLasting,
+        isUrgent,
         run: (file) => (result = work(file)),
         done: () => {
           resolve(result);
@@ -185,11 +278,14 @@ export class FileStore implements Store {
     while (this.#writes.length > 0) {
       const batch = this.#writes.splice(0, MAX_BATCH);
       try {
-        await this.#unlocked(() => {
+        const isUrgent = batch.some((write) => write.isUrgent);
+        await this.#unlocked(isUrgent, () => {
           this.#transact(batch);
         });
+        this.#hasLittleSpace();
         for (const { done } of batch) done();
       } catch (error) {
+        if (error instanceof StoreFull) this.#noteDisk(true);
         for (const { failed } of batch) failed(error);
       }
       await timeSlicer.next();
@@ -199,7 +295,7 @@ export class FileStore implements Store {
   }
 
   #transact(batch: readonly Write[]): void {
-    const file = (this.#file ??= createFile(this.#path));
+    const file = (this.#file ??= createFile(this.#path, this.#log));
     const isLasting = batch.some((write) => write.isLasting);
     // In the mode NORMAL, a power cut may undo the last transactions; SIGKILL does not.
     file.database.exec(`PRAGMA synchronous = ${isLasting ? 'FULL' : 'NORMAL'}; BEGIN IMMEDIATE`);
@@ -219,23 +315,62 @@ export class FileStore implements Store {
     if (changes < EXPIRED_BATCH) this.#expiresAt = clock.now() + EXPIRY_INTERVAL_MS;
   }
 
-  /** Waits while another process has the file locked, without blocking this one. @throws StoreError */
-  async #unlocked<Result>(work: () => Result): Promise<Result> {
+  /**
+   * Waits while another process has the file locked, without blocking this one.
+   * @param mayUseReserve whether space is freed for the work if the disk is full
+   * @throws StoreError
+   */
+  async #unlocked<Result>(mayUseReserve: boolean, work: () => Result): Promise<Result> {
     const deadline = clock.now() + LOCKED_TIMEOUT_MS;
     for (;;) {
       try {
         return work();
       } catch (error) {
         const code = codeOf(error);
-        if ((code !== BUSY && code !== LOCKED) || clock.now() > deadline) throw storeError(this.#path, error);
-        await clock.sleep(2 + random.number() * 10);
+        if ((code === BUSY || code === LOCKED) && clock.now() <= deadline) await clock.sleep(2 + random.number() * 10);
+        else {
+          const reason = storeError(this.#path, error);
+          if (!(reason instanceof StoreFull && mayUseReserve && this.#freeReserve())) throw reason;
+        }
       }
     }
+  }
+
+  /** Checks the disk at intervals. Free blocks do not show that a quota is used up: after a failure, a block is written. */
+  #hasLittleSpace(): boolean {
+    if (clock.now() - this.#diskCheckedAt < DISK_CHECK_INTERVAL_MS) return this.#isFull;
+    this.#diskCheckedAt = clock.now();
+    try {
+      const { bavail, bsize } = statfsSync(dirname(this.#path));
+      this.#noteDisk(bavail * bsize < MIN_FREE_BYTES || (this.#isFull && isDiskFullAt(this.#path)));
+      if (!this.#isFull && this.#file !== undefined && !existsSync(this.#reserve))
+        appendPrivateFile(this.#reserve, '\0'.repeat(RESERVE_BYTES));
+    } catch {
+      // The folder does not exist yet, or has no space for the reserve.
+    }
+    return this.#isFull;
+  }
+
+  #noteDisk(isFull: boolean): void {
+    if (isFull === this.#isFull) return;
+    this.#isFull = isFull;
+    if (isFull) this.#log.error('the disk of DATA_DIR is full: usage stays in memory, and soon keys cannot be created');
+    else this.#log.info('the disk of DATA_DIR has space again');
+  }
+
+  get #reserve(): string {
+    return `${this.#path}-reserve`;
+  }
+
+  #freeReserve(): boolean {
+    if (!existsSync(this.#reserve)) return false;
+    rmSync(this.#reserve, { force: true });
+    return true;
   }
 }
 
 /** Makes the file and its folder, if they are missing, for the owner of the folder. SQLite gives its other files the same mode and owner. */
-function createFile(path: string): OpenFile {
+function createFile(path: string, log: Log): OpenFile {
   if (!existsSync(path)) {
     makePrivateFolderFor(path);
     try {
@@ -250,14 +385,19 @@ function createFile(path: string): OpenFile {
       if (errorCode(error) !== 'EEXIST') throw error;
     }
   }
-  return openFile(path);
+  return openFile(path, log);
 }
 
-function openFile(path: string): OpenFile {
+function openFile(path: string, log: Log): OpenFile {
   const { type } = statfsSync(dirname(path));
   const network = networkFileSystems[type];
   if (network !== undefined)
     throw new StoreError(`${path} is on ${network}: set DATA_DIR to a local disk, or REDIS_URL to a Redis`);
+  const mode = process.platform === 'win32' ? 0 : statSync(path).mode & 0o777;
+  // Others could add keys.
+  if ((mode & GROUP_OR_OTHERS_WRITE) !== 0)
+    throw new StoreError(`${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`);
+  if ((mode & GROUP_OR_OTHERS_READ) !== 0) log.warn('other accounts may read keys and usage: chmod 600 gatehouse.db');
   const { DatabaseSync } = loadPackage('@photostructure/sqlite') as typeof Sqlite;
   const database = new DatabaseSync(path);
   try {
@@ -275,7 +415,9 @@ function openFile(path: string): OpenFile {
     return {
       database,
       get: database.prepare(`SELECT text FROM records WHERE folder = ? AND name = ? AND ${valid}`),
-      scan: database.prepare(`SELECT name, text FROM records WHERE folder = ? AND ${valid}`),
+      scan: database.prepare(
+        `SELECT name, text FROM records WHERE folder = ? AND ${valid} AND name >= ? AND substr(name, 1, length(?)) = ?`,
+      ),
       names: database.prepare(
         `SELECT name FROM records WHERE folder = ? AND ${valid} AND name > ? ORDER BY name LIMIT ?`,
       ),
@@ -284,6 +426,7 @@ function openFile(path: string): OpenFile {
       expire: database.prepare(
         'DELETE FROM records WHERE (folder, name) IN (SELECT folder, name FROM records WHERE expires < ? LIMIT ?)',
       ),
+      dataVersion: database.prepare('PRAGMA data_version'),
     };
   } catch (error) {
     database.close();

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import { RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { FileStore } from './file-store.ts';
 import { RedisStore } from './redis-store.ts';
@@ -16,7 +15,6 @@ export type StoreSettings = Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;
  * @throws SettingsError for a malformed REDIS_URL
  */
 export function openStore({ REDIS_URL: url, DATA_DIR }: StoreSettings, log: Log, acceptsReplica = false): Store {
-  if (url === undefined) return new FileStore(resolve(DATA_DIR));
-  const address = parseRedisUrl(url);
-  return new RedisStore(new RedisLink({ purpose: 'store', address, log, autoPipelining: true, acceptsReplica }));
+  if (url === undefined) return new FileStore(resolve(DATA_DIR), log);
+  return new RedisStore({ address: parseRedisUrl(url), log, acceptsReplica });
 }

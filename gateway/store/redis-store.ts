@@ -1,22 +1,42 @@
 import { random } from '../clock/random.ts';
+import type { Log } from '../config/log.ts';
 import { primariesOf, type RedisClient } from '../redis/client.ts';
-import { redisErrorCode, unreachable, type RedisLink } from '../redis/link.ts';
+import { isRedisError, redisErrorCode, RedisLink, unreachable, type RedisLinkOptions } from '../redis/link.ts';
+import { readRedisMemory, type RedisMemory } from '../redis/memory.ts';
 import { StoreUnreachable } from './store-error.ts';
-import type { AddOptions, PutOptions, Store, Sums } from './store.ts';
+import type { AddOptions, ChangeListener, PutOptions, Store, Sums } from './store.ts';
 
 /** Begin of the fields in which sums have the number of the last `add` of each process. */
 const LAST_ADD = 'from ';
 
-/** Arguments: name, text, time to live in ms or 0, then `any`, `absent` or `equal`, the expected text. */
+const MAX_JOURNAL_ENTRIES = 10_000;
+
+/**
+ * Arguments: name, text, time to live in ms or 0, 1 if it is urgent, then `any`, `absent` or `equal`, the expected text. A Redis
+ * whose memory is full permits a script to write after its first command has: HDEL needs no memory. Without the right to
+ * publish, a record is put all the same.
+ */
 const putScript = `
-if ARGV[4] ~= 'any' then
+if ARGV[5] ~= 'any' then
   local current = redis.call('HGET', KEYS[1], ARGV[1])
-  if ARGV[4] == 'absent' and current then return 0 end
-  if ARGV[4] == 'equal' and current ~= ARGV[5] then return 0 end
+  if ARGV[5] == 'absent' and current then return 0 end
+  if ARGV[5] == 'equal' and current ~= ARGV[6] then return 0 end
 end
+if ARGV[4] == '1' then redis.call('HDEL', KEYS[1], ARGV[1]) end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-if ARGV[3] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+if ARGV[3] == '0' then redis.pcall('PUBLISH', KEYS[1], ARGV[1])
+else redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
 return 1`;
+
+const deleteScript = `
+local deleted = redis.call('HDEL', KEYS[1], ARGV[1])
+if deleted == 1 then redis.pcall('PUBLISH', KEYS[1], ARGV[1]) end
+return deleted`;
+
+/** Arguments: the greatest length, then fields and values. XTRIM comes first, as HDEL in `putScript`. */
+const appendScript = `
+redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])
+redis.call('XADD', KEYS[1], '*', unpack(ARGV, 2))`;
 
 /**
  * Arguments: field of the number, number, time to live in ms, then fields and deltas. Writes the number first: if a field is
@@ -33,50 +53,87 @@ return sums`;
 
 type ScriptedRedis = RedisClient & {
   gatehousePut(key: string, ...args: (string | number)[]): Promise<number>;
+  gatehouseDelete(key: string, name: string): Promise<number>;
+  gatehouseAppend(key: string, ...args: (string | number)[]): Promise<null>;
   gatehouseAdd(key: string, ...args: (string | number)[]): Promise<number[] | null>;
 };
 
 /**
  * Stores records and sums in Redis: the records of a folder in one hash `<folder>` by name, sums in one each, `<folder>:<name>`,
- * by field. Each operation uses one Redis key, so that a cluster needs no hash tags.
+ * by field. Each operation uses one Redis key, so that a cluster needs no hash tags. The name of a record that is put or deleted
+ * is published on the channel `<folder>`.
  */
 export class RedisStore implements Store {
+  readonly kind = 'redis';
   readonly location = 'in Redis (REDIS_URL)';
+  readonly isFull = false;
+  readonly #options: Omit<RedisLinkOptions, 'purpose'>;
+  readonly #log: Log;
   readonly #link: RedisLink;
   readonly #redis: ScriptedRedis;
   readonly #lastAdd = LAST_ADD + random.bytes(4).toString('hex');
+  readonly #listeners: (readonly [folder: string, listener: ChangeListener])[] = [];
+  /** The connection that subscribes; undefined: nothing is watched. */
+  #changes: RedisLink | undefined;
+  /** Whether Redis accepts subscriptions; undefined before the first connection. */
+  #isSubscribed: boolean | undefined;
 
-  /** @param link closed by `close` */
-  constructor(link: RedisLink) {
-    this.#link = link;
-    link.redis.defineCommand('gatehousePut', { numberOfKeys: 1, lua: putScript });
-    link.redis.defineCommand('gatehouseAdd', { numberOfKeys: 1, lua: addScript });
-    this.#redis = link.redis as ScriptedRedis;
+  /** Connects in the background, without a limit of attempts. */
+  constructor(options: Omit<RedisLinkOptions, 'purpose'>) {
+    this.#options = options;
+    this.#log = options.log;
+    this.#link = new RedisLink({ purpose: 'store', autoPipelining: true, ...options });
+    const { redis } = this.#link;
+    redis.defineCommand('gatehousePut', { numberOfKeys: 1, lua: putScript });
+    redis.defineCommand('gatehouseDelete', { numberOfKeys: 1, lua: deleteScript });
+    redis.defineCommand('gatehouseAppend', { numberOfKeys: 1, lua: appendScript });
+    redis.defineCommand('gatehouseAdd', { numberOfKeys: 1, lua: addScript });
+    this.#redis = redis as ScriptedRedis;
+    // A subscriber cannot find out that its server is no primary any more.
+    redis.on('close', () => this.#changes?.reconnect());
   }
 
   get isUp(): boolean {
     return this.#link.isUp;
   }
 
+  /** In a cluster, the end of the connection that subscribes is not reported. */
+  get isWatching(): boolean {
+    return this.#isSubscribed === true && this.#changes?.isUp === true && !this.#redis.isCluster;
+  }
+
+  readonly readMemory = (): Promise<RedisMemory> => this.#run(() => readRedisMemory(this.#redis));
+
   async waitUntilReady(timeoutMs: number): Promise<void> {
-    await this.#link.waitUntilUp(timeoutMs);
+    await Promise.all([this.#link.waitUntilUp(timeoutMs), this.#changes?.waitUntilUp(timeoutMs)]);
   }
 
   async get(folder: string, name: string): Promise<string | undefined> {
     return (await this.#run(() => this.#redis.hget(folder, name))) ?? undefined;
   }
 
-  async scan(folder: string): Promise<ReadonlyMap<string, string>> {
-    return new Map(Object.entries(await this.#run(() => this.#redis.hgetall(folder))));
+  async scan(folder: string, prefix = ''): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>();
+    let cursor = '0';
+    do {
+      const [next, pairs] = await this.#run(() =>
+        this.#redis.hscan(folder, cursor, 'MATCH', `${prefix}*`, 'COUNT', 1000),
+      );
+      for (let index = 0; index < pairs.length; index += 2) found.set(pairs[index] ?? '', pairs[index + 1] ?? '');
+      cursor = next;
+    } while (cursor !== '0');
+    return found;
   }
 
-  async put(folder: string, name: string, text: string, { expected, ttlMs = 0 }: PutOptions = {}): Promise<boolean> {
+  async put(folder: string, name: string, text: string, options: PutOptions = {}): Promise<boolean> {
+    const { expected, ttlMs = 0, isUrgent = false } = options;
     const condition = expected === undefined ? ['any'] : expected === null ? ['absent'] : ['equal', expected];
-    return (await this.#run(() => this.#redis.gatehousePut(folder, name, text, ttlMs, ...condition))) === 1;
+    const args = [name, text, ttlMs, isUrgent ? 1 : 0, ...condition];
+    return (await this.#run(() => this.#redis.gatehousePut(folder, ...args))) === 1;
   }
 
   async delete(folder: string, name: string): Promise<boolean> {
-    return (await this.#run(() => this.#redis.hdel(folder, name))) > 0;
+    return (await this.#run(() => this.#redis.gatehouseDelete(folder, name))) > 0;
   }
 
   async add(folder: string, name: string, deltas: Sums, { ttlMs, number }: AddOptions): Promise<Sums | undefined> {
@@ -106,8 +163,63 @@ export class RedisStore implements Store {
     }
   }
 
-  close(): Promise<void> {
-    return this.#link.close();
+  watch(folder: string, listener: ChangeListener): void {
+    this.#listeners.push([folder, listener]);
+    if (this.#changes !== undefined) return;
+    this.#changes = new RedisLink({
+      purpose: 'changes',
+      ...this.#options,
+      prepare: (redis) => this.#subscribe(redis),
+    });
+    this.#changes.redis.on('message', (channel: string, name: string) => {
+      for (const [each, report] of this.#listeners) if (each === channel) report(name);
+    });
+  }
+
+  async append(journal: string, entry: Readonly<Record<string, string>>): Promise<void> {
+    await this.#run(() => this.#redis.gatehouseAppend(journal, MAX_JOURNAL_ENTRIES, ...Object.entries(entry).flat()));
+  }
+
+  /**
+   * Makes each hash `<folder>:<name>` of a former version the record `<name>` of the folder. A record that is there stays as it is.
+   * @param textOf makes the text of the record; undefined: the hash is left as it is
+   * @returns the number of hashes that are records now
+   */
+  async moveHashes(
+    folder: string,
+    textOf: (name: string, hash: Readonly<Record<string, string>>) => string | undefined,
+  ): Promise<number> {
+    let moved = 0;
+    for await (const name of this.names(folder)) {
+      const key = `${folder}:${name}`;
+      const hash = await this.#run(() => this.#redis.hgetall(key).catch(emptyIfNoHash));
+      const text = Object.keys(hash).length === 0 ? undefined : textOf(name, hash);
+      if (text === undefined) continue;
+      await this.put(folder, name, text, { expected: null });
+      await this.#run(() => this.#redis.del(key));
+      moved++;
+    }
+    return moved;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#link.close(), this.#changes?.close()]);
+  }
+
+  async #subscribe(redis: RedisClient): Promise<void> {
+    try {
+      await redis.subscribe(...new Set(this.#listeners.map(([folder]) => folder)));
+      this.#isSubscribed = true;
+    } catch (error) {
+      if (!isRedisError(error)) throw error;
+      if (this.#isSubscribed !== false) {
+        const text = 'Redis rejects SUBSCRIBE: one lookup per key and second replaces it';
+        this.#log.warn({ error: redisErrorCode(error) }, text);
+      }
+      this.#isSubscribed = false;
+    }
+    // Changes before the subscription were not reported.
+    for (const [, report] of this.#listeners) report(undefined);
   }
 
   async #run<Result>(command: () => Promise<Result>): Promise<Result> {

@@ -1,3 +1,5 @@
+import type { RedisMemory } from '../redis/memory.ts';
+
 /** Sums by field. Fields that were never added to are absent. */
 export type Sums = Readonly<Record<string, number>>;
 
@@ -9,7 +11,12 @@ export interface PutOptions {
    * record of its folder was.
    */
   readonly ttlMs?: number;
+  /** For a record that ends access: it is put also when the store is full. */
+  readonly isUrgent?: boolean;
 }
+
+/** Called with the name of a record that was put or deleted; undefined: any record of the folder may have changed. */
+export type ChangeListener = (name: string | undefined) => void;
 
 export interface AddOptions {
   /** The sums are removed when nothing was added to them for this long. */
@@ -24,15 +31,22 @@ export interface AddOptions {
  * promises of a store that fails are rejected with a StoreError.
  */
 export interface Store {
+  readonly kind: 'redis' | 'file';
   /** For operators: `in Redis (REDIS_URL)`. */
   readonly location: string;
   /** Whether an operation can succeed now. */
   readonly isUp: boolean;
-  /** Waits until the store is up, at most `timeoutMs`. Never rejects. */
+  /** Whether its disk is full: then it rejects sums, and soon records. Redis reports that it is full with each rejected operation. */
+  readonly isFull: boolean;
+  /** Whether `watch` reports each change within a second. */
+  readonly isWatching: boolean;
+  /** How full its memory is; undefined: its place is a disk. */
+  readonly readMemory?: () => Promise<RedisMemory>;
+  /** Waits until the store is up, and reports changes if it is watched, at most `timeoutMs`. Never rejects. */
   waitUntilReady(timeoutMs: number): Promise<void>;
   get(folder: string, name: string): Promise<string | undefined>;
-  /** All records of a folder, by name. */
-  scan(folder: string): Promise<ReadonlyMap<string, string>>;
+  /** The records of a folder by name. @param prefix of their names, letters and digits. Default: all */
+  scan(folder: string, prefix?: string): Promise<ReadonlyMap<string, string>>;
   /** @returns whether the record had the expected text; else nothing is changed */
   put(folder: string, name: string, text: string, options?: PutOptions): Promise<boolean>;
   /** @returns whether there was a record */
@@ -43,5 +57,12 @@ export interface Store {
   sums(folder: string, names: readonly string[]): Promise<readonly Sums[]>;
   /** The names of all sums of a folder. One that is added meanwhile may be missing; one may come twice. */
   names(folder: string): AsyncIterable<string>;
+  /**
+   * Reports the records without a time to live that any process puts or deletes, from now on. The folders of one store are watched
+   * from the same turn of the event loop.
+   */
+  watch(folder: string, listener: ChangeListener): void;
+  /** Appends an entry to a journal, such as `gatehouse:audit`, which no gateway reads: the last 10,000 in Redis, all in a file. */
+  append(journal: string, entry: Readonly<Record<string, string>>): Promise<void>;
   close(): Promise<void>;
 }

@@ -2,10 +2,10 @@ import { pino } from 'pino';
 import { expect } from 'vitest';
 import { RpcError, type Reason } from '../../gateway/jsonrpc/errors.ts';
 import { Authenticator, type AuthenticatorOptions } from '../../gateway/auth/authenticate.ts';
-import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
-import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
+import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { cleanups } from '../support/cleanups.ts';
+import { openKeys, type OpenKeys } from '../support/open-keys.ts';
+import { deleteKeyByHand, putKeyByHand } from '../support/redis-keys.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { eventually, SOON_MS } from '../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
@@ -17,13 +17,13 @@ export const address = '203.0.113.7';
 
 /** The tested part of a gateway: a key store and its authenticator. */
 export interface AuthSetup {
-  readonly store: KeyStore;
+  readonly store: OpenKeys;
   readonly authenticator: Authenticator;
   /** Authenticates a key, and returns 'valid' or the reason of the rejection. */
   readonly try: (key: string, fromAddress?: string) => Promise<'valid' | Reason>;
 }
 
-export function makeAuth(store: KeyStore, options: Partial<AuthenticatorOptions> = {}): AuthSetup {
+export function makeAuth(store: OpenKeys, options: Partial<AuthenticatorOptions> = {}): AuthSetup {
   cleanups.push(() => store.close());
   const authenticator = new Authenticator(store, { keyStaleMaxS: 3600, unknownKeysMax: 20, log: silent, ...options });
   const attempt = async (key: string, fromAddress = address): Promise<'valid' | Reason> => {
@@ -46,7 +46,7 @@ export async function startOwnRedis(port?: number): Promise<RedisServer> {
 
 /** Opens a setup that is connected and gets reports of changes. */
 export async function openAuth(url: string, options: Partial<AuthenticatorOptions> = {}): Promise<AuthSetup> {
-  const auth = makeAuth(new RedisKeyStore(url, silent), options);
+  const auth = makeAuth(openKeys({ REDIS_URL: url }), options);
   await eventually(() => auth.store.isAvailable && auth.store.freshForMs > 1_000, SOON_MS);
   return auth;
 }
@@ -77,7 +77,7 @@ export function holdLookups({ store }: AuthSetup): { readonly started: () => num
 
 /** Adds a key by redis-cli, as an operator can. */
 export async function addKey(redis: RedisServer, key = makeKey()): Promise<string> {
-  await redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, 'name', 'alice', 'createdAt', createdAt);
+  await putKeyByHand(redis, key, { name: 'alice', createdAt });
   return key;
 }
 
@@ -93,20 +93,15 @@ export async function fillCache(auth: AuthSetup, ...keys: string[]): Promise<voi
 }
 
 export function deleteKey(redis: RedisServer, key: string): Promise<string> {
-  return redis.cli('DEL', `gatehouse:key:${digestOf(key)}`);
+  return deleteKeyByHand(redis, key);
 }
 
-export function revokeKey(redis: RedisServer, key: string): Promise<string> {
-  return setFields(redis, key, 'revokedAt', createdAt);
-}
-
-/** @param fields of the key's record, each with its value after it */
-export function setFields(redis: RedisServer, key: string, ...fields: string[]): Promise<string> {
-  return redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, ...fields);
+export function revokeKey(redis: RedisServer, key: string): Promise<void> {
+  return putKeyByHand(redis, key, { name: 'alice', createdAt, revokedAt: createdAt });
 }
 
 export async function countLookups(redis: RedisServer): Promise<number> {
-  return Number(/cmdstat_hgetall:calls=(\d+)/.exec(await redis.cli('INFO', 'commandstats'))?.[1] ?? 0);
+  return Number(/cmdstat_hget:calls=(\d+)/.exec(await redis.cli('INFO', 'commandstats'))?.[1] ?? 0);
 }
 
 /** Opens a setup whose connections to Redis pass a proxy, with the ports of its two connections as Redis sees them. */

@@ -10,8 +10,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { listKeys } from '../../gateway/auth/stores/key-store.ts';
 import { KeyShare } from '../../gateway/admission/key-share.ts';
 import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
-import { FileKeyStore } from '../../gateway/auth/stores/file-key-store.ts';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { openKeys } from '../support/open-keys.ts';
+import { putKeyByHand } from '../support/redis-keys.ts';
 import type { RedisServer } from '../support/redis.ts';
 import { cleanups } from '../support/cleanups.ts';
 import { eventually, SOON_MS, staysTrueFor } from '../support/eventually.ts';
@@ -26,7 +27,6 @@ import {
   deleteKey,
   holdLookups,
   revokeKey,
-  silent,
   startOwnRedis,
   type AuthSetup,
 } from './auth-setup.ts';
@@ -99,16 +99,16 @@ describe('while Redis is available', () => {
   });
 
   it.each([
-    ['DEL', (): Promise<string> => deleteKey(redis, key)],
-    ['HSET revokedAt', (): Promise<string> => revokeKey(redis, key)],
-    ['EXPIRE', (): Promise<string> => redis.cli('PEXPIRE', `gatehouse:key:${digestOf(key)}`, '1')],
-    ['FLUSHALL', (): Promise<string> => redis.cli('FLUSHALL')],
+    ['HDEL and PUBLISH', (): Promise<unknown> => deleteKey(redis, key)],
+    ['HSET and PUBLISH', (): Promise<unknown> => revokeKey(redis, key)],
     [
-      'a DEL of several keys',
-      (): Promise<string> => redis.cli('DEL', 'gatehouse:key:a', `gatehouse:key:${digestOf(key)}`),
+      'FLUSHALL and a PUBLISH of another text',
+      async (): Promise<void> => {
+        await redis.cli('FLUSHALL');
+        await redis.cli('PUBLISH', 'gatehouse:key', 'all');
+      },
     ],
   ])('%s by redis-cli ends a key within a second', async (_, act) => {
-    await redis.cli('SET', 'gatehouse:key:a', 'not a key');
     expect(await auth.try(key)).toBe('valid');
     await act();
     await eventually(async () => (await auth.try(key)) === 'key-invalid', SOON_MS);
@@ -129,26 +129,30 @@ describe('while Redis is available', () => {
 
   it('a development key is valid only if development keys are allowed', async () => {
     const own = await openAuth(redis.url, { allowDevelopmentKeys: true });
-    await redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, 'development', 'true');
+    await putKeyByHand(redis, key, { name: 'alice', development: true });
+    await eventually(async () => (await auth.try(key)) === 'key-invalid', SOON_MS);
     expect(await auth.try(key)).toBe('key-invalid');
     expect(await own.try(key)).toBe('valid');
     const other = await addKey(redis);
-    await redis.cli('HSET', `gatehouse:key:${digestOf(other)}`, 'development', '1');
+    await putKeyByHand(redis, other, { name: 'alice', development: '1' });
     expect([await auth.try(other), await own.try(other)]).toEqual(['key-invalid', 'valid']);
   });
 
-  it('a key whose value is not a hash is 503 with a log line, and not in the list', async () => {
-    const lines: string[] = [];
-    const own = await openAuth(redis.url, { log: pino({}, { write: (line: string) => void lines.push(line) }) });
-    await fillCache(own, key);
-    await redis.cli('SET', `gatehouse:key:${digestOf(key)}`, 'x');
-    await eventually(async () => (await own.try(key)) === 'key-store-unreachable', SOON_MS);
-    for (let n = 0; n < 10; n++) expect(await own.try(key)).toBe('key-store-unreachable');
-    const id = keyIdOf(digestOf(key));
-    expect(lines.filter((line) => line.includes('key rejected') && line.includes(id))).not.toEqual([]);
-    expect(lines.length).toBeLessThan(10);
-    expect(await listKeys(own.store)).not.toContainEqual(expect.objectContaining({ id }));
-  });
+  it.each(['x', '[]', '{"rate":"5"}'])(
+    'a key whose record is %s is 503 with a log line, and not in the list',
+    async (text) => {
+      const lines: string[] = [];
+      const own = await openAuth(redis.url, { log: pino({}, { write: (line: string) => void lines.push(line) }) });
+      await fillCache(own, key);
+      await putKeyByHand(redis, key, text);
+      await eventually(async () => (await own.try(key)) === 'key-store-unreachable', SOON_MS);
+      for (let n = 0; n < 10; n++) expect(await own.try(key)).toBe('key-store-unreachable');
+      const id = keyIdOf(digestOf(key));
+      expect(lines.filter((line) => line.includes('key rejected') && line.includes(id))).not.toEqual([]);
+      expect(lines.length).toBeLessThan(10);
+      expect(await listKeys(own.store)).not.toContainEqual(expect.objectContaining({ id }));
+    },
+  );
 
   it('concurrent unknown keys of an address are limited too; valid keys do not count', async () => {
     const good = await Promise.all(Array.from({ length: 30 }, () => addKey(redis)));
@@ -201,7 +205,7 @@ describe('while Redis is available', () => {
 it('a lookup that waits for 10 s behind unknown keys of its address is 429, and not an unreachable store', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   cleanups.push(() => rm(dataDir, { recursive: true }));
-  const store = new FileKeyStore(dataDir, silent);
+  const store = openKeys({ DATA_DIR: dataDir });
   const auth = makeAuth(store);
   for (let n = 0; n < 20; n += 1) expect(await auth.try(makeKey())).toBe('key-invalid');
   store.find = () => new Promise(() => undefined);
@@ -213,7 +217,7 @@ it('a lookup that waits for 10 s behind unknown keys of its address is 429, and 
 it('random keys from many addresses use bounded memory', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   cleanups.push(() => rm(dataDir, { recursive: true }));
-  const auth = makeAuth(new FileKeyStore(dataDir, silent));
+  const auth = makeAuth(openKeys({ DATA_DIR: dataDir }));
   const random = (bytes: number): string => randomBytes(bytes).toString('hex');
   const guess = async (count: number): Promise<number> => {
     for (let done = 0; done < count; done++) await auth.try(random(16), `2001:db8:${random(2)}:${random(2)}::1`);
@@ -232,12 +236,12 @@ const collectGarbage = ((): (() => void) => {
   return runInNewContext('gc') as () => void;
 })();
 
-describe('with a key file', () => {
+describe('with keys in a file', () => {
   it('keys are valid as soon as they are created, and end within a second after another process revokes them', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
     cleanups.push(() => rm(dataDir, { recursive: true }));
-    const auth = makeAuth(new FileKeyStore(dataDir, silent));
-    const commandLine = makeAuth(new FileKeyStore(dataDir, silent));
+    const auth = makeAuth(openKeys({ DATA_DIR: dataDir }));
+    const commandLine = makeAuth(openKeys({ DATA_DIR: dataDir }));
     const key = makeKey();
     expect(await auth.try(key)).toBe('key-invalid');
     await commandLine.store.add(digestOf(key), { name: 'alice', createdAt });

@@ -7,6 +7,7 @@ import { commandName } from '../../gateway/cli/command-name.ts';
 import { digestOf, isWellFormedKey, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import type { KeyRecord } from '../../gateway/auth/stores/key-store.ts';
 import { SOON_MS } from '../support/eventually.ts';
+import { openKeys } from '../support/open-keys.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { runKeys, type KeysRun } from './run-keys.ts';
 
@@ -54,10 +55,9 @@ async function startOwnRedis(): Promise<RedisServer> {
 }
 
 it('keys list shows no control character of a name that the store has', async () => {
-  await create('alice');
-  const path = join(dataDir, 'keys.json');
-  const name = 'eve\x1b]0;owned\x07\n\x9b31m\u202e';
-  writeFileSync(path, readFileSync(path, 'utf8').replace('"alice"', JSON.stringify(name)));
+  const stored = openKeys({ DATA_DIR: dataDir });
+  await stored.add(digestOf('eve'), { name: 'eve\x1b]0;owned\x07\n\x9b31m\u202e', createdAt: '2026' });
+  await stored.close();
   const { out } = await keys(['list']);
   expect(out).toContain('eve\\u001b]0;owned\\u0007\\u000a\\u009b31m\\u202e');
   expect(out).not.toMatch(/[^\P{Cc}\n]/u);
@@ -112,7 +112,7 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
     expect(isWellFormedKey(key)).toBe(true);
     expect(id).toBe(keyIdOf(digestOf(key)));
     expect(JSON.stringify(await listed())).not.toContain(key);
-    if (kind === 'file') expect(readFileSync(join(dataDir, 'keys.json'), 'utf8')).not.toContain(key);
+    if (kind === 'file') expect(readFileSync(join(dataDir, 'gatehouse.db'), 'utf8')).not.toContain(key);
   });
 
   it('create --json prints id and key on one line', async () => {
@@ -122,7 +122,7 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
 
   it('create --key-stdin adds a key of another service, once, and does not show it', async () => {
     const run = await keys(['create', '--name', 'old', '--key-stdin', '--rate', '9'], `${importedKey}\n`);
-    const place = kind === 'file' ? join(dataDir, 'keys.json') : 'Redis (REDIS_URL)';
+    const place = kind === 'file' ? join(dataDir, 'gatehouse.db') : 'Redis (REDIS_URL)';
     expect(run).toEqual({
       ...{ err: '', exitCode: 0 },
       out: `Key ${keyIdOf(digestOf(importedKey))} for old added in ${place}.\n`,
@@ -234,7 +234,7 @@ describe('gatehouse keys', () => {
     expect(err).toMatch(/^REDIS_URL: expected redis:\/\/(?!.*secret)[^\n]*\n$/);
   });
 
-  it('reports in one line that the key file is invalid or inaccessible', async () => {
+  it('reports in one line that a file of keys is invalid or inaccessible', async () => {
     writeFileSync(join(dataDir, 'keys.json'), '{');
     const invalid = await keys(['list']);
     expect(invalid.exitCode).toBe(78);
@@ -247,7 +247,7 @@ describe('gatehouse keys', () => {
     });
     const blocked = await keys(['create', '--name', 'alice']);
     expect(blocked.exitCode).toBe(78);
-    expect(blocked.err).toMatch(/^[^\n]*ENOTDIR[^\n]*\n$/);
+    expect(blocked.err).toMatch(/^[^\n]*gatehouse\.db cannot be opened \((EEXIST|ENOTDIR)\)\n$/);
   });
 
   it('revoke of several ids revokes what it can; it ends with 1 for missing keys, and with 78 if the store fails', async () => {
@@ -261,8 +261,7 @@ describe('gatehouse keys', () => {
         'There is no key with the id fedcbafedcba: see gatehouse keys list\n',
     });
     // Two digests that begin with one id.
-    const double = `gatehouse:key:${bob.id}${'0'.repeat(52)}`;
-    await redis.cli('HSET', double, 'name', 'double', 'createdAt', '2026-01-02T03:04:05.678Z');
+    await redis.cli('HSET', 'gatehouse:key', `${bob.id}${'0'.repeat(52)}`, '{"name":"double"}');
     expect(await keys(['revoke', bob.id, 'abcdefabcdef', carol.id])).toEqual({
       ...{ out: `Key ${carol.id} (carol) is revoked.\n`, exitCode: 78 },
       err:
@@ -286,12 +285,12 @@ describe('gatehouse keys', () => {
 });
 
 describe('gatehouse keys import', () => {
-  it('copies the key file to Redis with revocations, without development keys, and can be repeated', async () => {
+  it('copies the keys of the file to Redis with revocations, without development keys, and can be repeated', async () => {
     const [alice, bob] = [await create('alice'), await create('bob')];
     await keys(['revoke', bob.id]);
-    const text = readFileSync(join(dataDir, 'keys.json'), 'utf8');
-    const development = `"${digestOf('dev')}": {"name": "development", "createdAt": "2026", "development": true}`;
-    writeFileSync(join(dataDir, 'keys.json'), text.replace('"keys": {', `"keys": {${development},`));
+    // Another key is in the key file of a former version.
+    const development = { name: 'development', createdAt: '2026', development: true };
+    writeFileSync(join(dataDir, 'keys.json'), JSON.stringify({ keys: { [digestOf('dev')]: development } }));
 
     await startOwnRedis();
     const first = await keys(['import']);

@@ -3,19 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { FileKeyStore } from '../../gateway/auth/stores/file-key-store.ts';
-import { keyFileVersion } from '../../gateway/auth/stores/key-file.ts';
-import { listKeys } from '../../gateway/auth/stores/key-store.ts';
+import { openKeys, type OpenKeys } from '../support/open-keys.ts';
 import { CommandFolder } from '../support/command-folder.ts';
-import { silent } from './auth-setup.ts';
 
 const createdAt = '2026-01-02T03:04:05.678Z';
 let dataDir: string;
-let store: FileKeyStore;
+let store: OpenKeys;
 
 beforeEach(() => {
   dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-  store = new FileKeyStore(dataDir, silent);
+  store = openKeys({ DATA_DIR: dataDir });
 });
 afterEach(async () => {
   await store.close();
@@ -30,27 +27,7 @@ async function addKeys(count: number): Promise<string[]> {
   return digests.map(keyIdOf);
 }
 
-describe('many changes of the key file', () => {
-  it('at the same moment are one write, and each has its own result', async () => {
-    const ids = await addKeys(50);
-    const versions: string[] = [];
-    store.onChange(() => versions.push(keyFileVersion(store.path)));
-    const revoked = await Promise.all([...ids, '0123456789ab'].map((id) => store.revoke(id)));
-    expect(revoked.map((record) => record?.id)).toEqual([...ids, undefined]);
-    expect(revoked.slice(0, 50).every((record) => record?.revokedAt !== undefined)).toBe(true);
-    expect([versions.length, new Set(versions).size]).toEqual([50, 1]);
-  });
-
-  it('one after the other, and while a write is in progress, are all written', async () => {
-    const first = addKeys(1);
-    await Promise.resolve();
-    await Promise.resolve();
-    await Promise.all([first, addKeys(2), addKeys(3).then(() => addKeys(4))]);
-    const again = new FileKeyStore(dataDir, silent);
-    expect(await listKeys(again)).toHaveLength(10);
-    await again.close();
-  });
-
+describe('many keys', () => {
   it('on the command line: several ids are revoked, also beside ids that do not exist, which are all named', async () => {
     const place = new CommandFolder();
     try {

@@ -5,9 +5,8 @@ import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { listKeys, type KeyRecord, type KeyStore, type StoredKey } from '../../gateway/auth/stores/key-store.ts';
-import { openKeyStore } from '../../gateway/auth/stores/open-key-store.ts';
 import { backupCommands } from '../../gateway/cli/backup.ts';
-import { openLog } from '../../gateway/config/log.ts';
+import { openKeys } from '../support/open-keys.ts';
 import { openUsage } from '../usage/open-usage.ts';
 import { dayOf, lastDays, type UsageRow, type UsageStore } from '../../gateway/usage/usage-store.ts';
 import { storageParams, withNodes } from '../routing/with-nodes.ts';
@@ -46,10 +45,9 @@ async function ownRedis(): Promise<RedisServer> {
 }
 
 async function storesOf(settings: StoreSettings): Promise<Stores> {
-  const log = openLog('silent');
-  const keys = openKeyStore(settings, log);
+  const keys = openKeys(settings);
   onTestFinished(() => keys.close());
-  await keys.waitUntilReady(5_000);
+  await keys.store.waitUntilReady(5_000);
   const usage = await openUsage(settings);
   return { keys, usage, run: commandsOf(settings) };
 }
@@ -234,7 +232,8 @@ it('what was written into Redis by hand and is no usage keeps nothing from being
   await redis.cli('HSET', `gatehouse:usage:${keyIdOf(digest)}:${today}`, ...wrong);
   await redis.cli('HSET', 'gatehouse:usage:someone:sometime', 'main eth_call calls', '1');
   await redis.cli('SET', `gatehouse:usage:someone:${today}`, 'text');
-  await redis.cli('HSET', `gatehouse:key:${digestOf(makeKey())}`, 'rate', '5');
+  await redis.cli('HSET', 'gatehouse:key', digestOf(makeKey()), '{"name":"","rate":"5"}');
+  await redis.cli('HSET', 'gatehouse:key', digestOf(makeKey()), 'text');
   const path = join(folder(), 'backup.jsonl');
   expect(await source.run('backup', path)).toBe(`${path}: 3 keys, 2 days of usage\n`);
   const target = await openStores('files');

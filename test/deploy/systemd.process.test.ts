@@ -114,7 +114,7 @@ describe('the commands of docs/install.md', () => {
       let key = '';
       await serve(async () => {
         const created = asRoot(createKey);
-        const file = join(root, 'state/keys.json');
+        const file = join(root, 'state/gatehouse.db');
         expect(created).toContain(` for alice in ${file}, shown only once:\n`);
         [key = ''] = /^gh_\w{32}$/m.exec(created) ?? [];
         expect(statSync(file)).toMatchObject({ uid: SERVICE_USER, gid: SERVICE_USER });

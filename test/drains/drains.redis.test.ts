@@ -216,6 +216,8 @@ describe('the drain of an upstream', () => {
   it('stays as it is while the file cannot be read', async () => {
     const gateway = await open();
     await drain(gateway, 'node-0');
+    // From now on the key is in memory.
+    expect(await counts(gateway)).toEqual([0, 3]);
     const store = openDrains();
     const file = new DatabaseSync(join(env['DATA_DIR'] ?? '', 'gatehouse.db'));
     file.exec('DROP TABLE records');

@@ -59,7 +59,7 @@ describe('a first start, without settings and files', () => {
       ...networks.map(([name, slug]) => `  ${name.padEnd(nameWidth)}  ${base(slug)}`),
       ...accountLines,
       '',
-      `Keys: in ${join(place.folder, '.gatehouse/keys.json')}, as digests only`,
+      `Keys: in ${join(place.folder, '.gatehouse/gatehouse.db')}, as digests only`,
       `Development key, for this machine only: ${key}`,
       '',
       `Try it in another shell (more: ${command} demo):`,
@@ -95,12 +95,12 @@ describe('a first start, without settings and files', () => {
     ]);
   });
 
-  it('makes the key readable to its user only, and stores no key in the key file', () => {
+  it('makes the key readable to its user only, and stores no key in the file', () => {
     const mode = (name: string): number => statSync(join(place.folder, '.gatehouse', name)).mode & 0o777;
-    expect([mode('.'), mode('keys.json'), mode('development-key'), mode('demo.json')]).toEqual([
+    expect([mode('.'), mode('gatehouse.db'), mode('development-key'), mode('demo.json')]).toEqual([
       0o700, 0o600, 0o600, 0o600,
     ]);
-    expect(readFileSync(join(place.folder, '.gatehouse/keys.json'), 'utf8')).not.toMatch(keyForm);
+    expect(readFileSync(join(place.folder, '.gatehouse/gatehouse.db'), 'utf8')).not.toMatch(keyForm);
   });
 
   it('is ready', async () => {
@@ -147,7 +147,7 @@ describe('a start', () => {
     place.withNetworks({ base });
     const gateway = await place.start({ HOST: '0.0.0.0' });
     const { stdout, stderr } = await gateway.stop();
-    expectNoKey(stdout, stderr, `in ${join(place.folder, '.gatehouse/keys.json')}`);
+    expectNoKey(stdout, stderr, `in ${join(place.folder, '.gatehouse/gatehouse.db')}`);
   });
 
   it('with Redis serves calls even if DATA_DIR is not writable, and shows neither a key nor the password', async () => {
@@ -178,7 +178,7 @@ describe('a start', () => {
     await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow('fetch failed');
     expect((await fetch(`${gateway.address}/livez`)).status).toBe(404);
     const { stdout, stderr } = await gateway.stop();
-    expectNoKey(stdout, stderr, `in ${join(place.folder, '.gatehouse/keys.json')}`);
+    expectNoKey(stdout, stderr, `in ${join(place.folder, '.gatehouse/gatehouse.db')}`);
   });
 
   it('without a local chain prints a curl command that needs no upstream, for its own networks only', async () => {

@@ -13,7 +13,7 @@ import { CONNECTIONS, onAll, TwoWorkers, type Reply } from './two-workers.ts';
 const SIZE = 25;
 
 describe.each([
-  ['the key file', false],
+  ['a file', false],
   ['Redis', true],
 ])('two workers with %s', (_name, hasRedis) => {
   let folder: string;

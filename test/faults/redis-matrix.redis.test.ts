@@ -1,6 +1,7 @@
+import { putKeyByHand } from '../support/redis-keys.ts';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
-import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { eventually, SOON_MS } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { impatient, network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
@@ -35,10 +36,9 @@ async function send(
   return { status: httpResponse.status, response, ms: clock.now() - startedAt };
 }
 
-async function addKey(redis: BadRedis, ...limits: string[]): Promise<string> {
+async function addKey(redis: BadRedis, limits: object = {}): Promise<string> {
   const key = makeKey();
-  const fields = ['name', 'test', 'createdAt', new Date().toISOString(), ...limits];
-  await redis.primary.cli('HSET', `gatehouse:key:${digestOf(key)}`, ...fields);
+  await putKeyByHand(redis.primary, key, { name: 'test', createdAt: new Date().toISOString(), ...limits });
   return key;
 }
 
@@ -57,7 +57,7 @@ describe.each(redisFaults)('$name', ({ name, open }) => {
       await redis.stop();
     });
     const cached = await addKey(redis);
-    const limited = await addKey(redis, 'rate', '1000');
+    const limited = await addKey(redis, { rate: '1000' });
     const uncached = await addKey(redis);
     await eventually(async () => (await send(gateway, cached)).status === 200);
     expect(await send(gateway, limited)).toMatchObject(correct);

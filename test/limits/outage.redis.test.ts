@@ -62,7 +62,7 @@ it('after an outage Redis is charged once for the calls in between, in few round
   await redis.restart();
   // Redis lost the key: it is added again, as an operator would do.
   await eventually(() => one.gateway.gateway.keys.isAvailable);
-  await redis.cli('HSET', `gatehouse:key:${one.digest}`, 'name', 'test', 'rate', '0.01', 'burst', '500');
+  await redis.cli('HSET', 'gatehouse:key', one.digest, '{"name":"test","rate":"0.01","burst":"500"}');
   // The limiter is connected again, too.
   await eventually(async () => (await connections()) >= before);
   const sent = await Promise.all(Array.from({ length: 20 }, () => one.send(storage)));
@@ -188,7 +188,7 @@ it('if Redis rejects charges, limits are counted in memory', async () => {
   await redis.cli('ACL', 'SETUSER', 'gateway', 'on', '>pass', '~*', '&*', '+@all');
   const one = await limited({ REDIS_URL: redis.url.replace('//', '//gateway:pass@') });
   // After the start, which rejects a user without these rights.
-  await redis.cli('ACL', 'SETUSER', 'gateway', 'resetkeys', '~gatehouse:key:*');
+  await redis.cli('ACL', 'SETUSER', 'gateway', 'resetkeys', '~gatehouse:key');
   await one.setPermissions({ rate: '0.01', burst: '2' });
   const statuses = [];
   for (let count = 0; count < 3; count++) statuses.push((await one.send(storage)).status);

@@ -1,9 +1,6 @@
-import { join } from 'node:path';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { readKeyFile, writeKeyFile } from '../../gateway/auth/stores/key-file.ts';
 import type { StoredKey } from '../../gateway/auth/stores/key-store.ts';
 import type { Chromium, OpenOptions, Tab } from '../support/chromium.ts';
-import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -33,18 +30,10 @@ export async function startKeysGateway(env: Record<string, string> = {}, more: o
     ops: `http://127.0.0.1:${gateway.gateway.opsPort ?? 0}`,
     add: async (records) => {
       const added = records.map((record) => [digestOf(makeKey()), record] as const);
-      if (keys.kind !== 'file') {
-        for (let from = 0; from < added.length; from += MAX_CONCURRENT_ADDITIONS) {
-          const some = added.slice(from, from + MAX_CONCURRENT_ADDITIONS);
-          await Promise.all(some.map(([digest, record]) => keys.add(digest, record)));
-        }
-        return;
+      for (let from = 0; from < added.length; from += MAX_CONCURRENT_ADDITIONS) {
+        const some = added.slice(from, from + MAX_CONCURRENT_ADDITIONS);
+        await Promise.all(some.map(([digest, record]) => keys.add(digest, record)));
       }
-      // At once: each addition writes the whole file.
-      const path = join(gateway.dataDir, 'keys.json');
-      const all = new Map([...readKeyFile(path).keys, ...added]);
-      writeKeyFile(path, all);
-      await eventually(async () => (await keys.entries()).size === all.size);
     },
     stop: async () => {
       await gateway.stop();

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
-import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
+import { openKeys } from '../support/open-keys.ts';
+import { putKeyByHand } from '../support/redis-keys.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { openUsage } from '../usage/open-usage.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
@@ -113,7 +114,7 @@ it('a gateway follows its address from a demoted primary to the new one', async 
     return rows.find(({ method }) => method === 'eth_gasPrice')?.calls ?? 0;
   };
   await eventually(async () => (await calls()) >= (await used(replica)));
-  await replica.cli('HSET', `gatehouse:key:${digest}`, 'revokedAt', new Date().toISOString());
+  await putKeyByHand(replica, gateway.key, { name: 'test', revokedAt: new Date().toISOString() });
   await eventually(async () => (await status()) === 401, SOON_MS);
 });
 
@@ -142,10 +143,10 @@ it('commands that read may read from a replica', async () => {
   const primary = await start();
   const replica = await start({ args: ['--replicaof', `127.0.0.1 ${primary.port}`] });
   const digest = 'a'.repeat(64);
-  await primary.cli('HSET', `gatehouse:key:${digest}`, 'name', 'alice');
-  const store = new RedisKeyStore(replica.url, openLog('silent'), true);
+  await primary.cli('HSET', 'gatehouse:key', digest, '{"name":"alice"}');
+  const store = openKeys({ REDIS_URL: replica.url }, openLog('silent'), true);
   onTestFinished(() => store.close());
-  await store.waitUntilReady(SOON_MS);
+  await store.store.waitUntilReady(SOON_MS);
   await eventually(async () => (await store.find(digest))?.name === 'alice');
   await expect(store.add('b'.repeat(64), { name: 'bob', createdAt: '' })).rejects.toThrow('READONLY');
 });

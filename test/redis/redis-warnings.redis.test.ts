@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
 import { clock } from '../../gateway/clock/clock.ts';
+import { openKeys } from '../support/open-keys.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { simulateTime } from '../support/simulate-time.ts';
@@ -19,10 +19,10 @@ it('the warning comes each minute while Redis is a replica or unreachable', asyn
   const replica = await start(['--replicaof', `127.0.0.1 ${primary.port}`]);
   const warnings: { readonly at: number; readonly text: string }[] = [];
   const log = pino({ base: null }, { write: (text) => void warnings.push({ at: clock.now(), text }) });
-  const store = new RedisKeyStore(replica.url, log);
+  const store = openKeys({ REDIS_URL: replica.url }, log);
   const untilWarned = async (count: number, error: string): Promise<void> => {
     const found = (): typeof warnings =>
-      warnings.filter(({ text }) => text.includes('"connection":"commands"') && text.includes(`"error":"${error}"`));
+      warnings.filter(({ text }) => text.includes('"connection":"store"') && text.includes(`"error":"${error}"`));
     await eventually(async () => {
       await time().advance(5_000);
       return found().length >= count;
@@ -43,8 +43,8 @@ it('a connection that Redis ends without an error has a cause of its own, not th
     { base: null },
     { write: (text) => void causes.push((JSON.parse(text) as { error?: string }).error) },
   );
-  const store = new RedisKeyStore(redis.url, log);
-  onTestFinished(() => store.close());
+  const { store, close } = openKeys({ REDIS_URL: redis.url }, log);
+  onTestFinished(close);
   await store.waitUntilReady(20_000);
   await redis.kill();
   await eventually(() => causes.filter((cause) => cause !== undefined).length > 0);

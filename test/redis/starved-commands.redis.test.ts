@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { pino } from 'pino';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
 import { installSystemClock } from '../support/elastic-clock.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
+import { openKeys } from '../support/open-keys.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 /** The time of the product: the elastic one hides what these tests show. */
@@ -29,13 +28,13 @@ const kinds: [kind: string, start: () => Promise<Servers>][] = [
 describe.each(kinds)('Redis as %s', (_kind, start) => {
   async function openStore() {
     const servers = await start();
-    const store = new RedisKeyStore(servers.url, pino({ enabled: false }));
+    const store = openKeys({ REDIS_URL: servers.url });
     onTestFinished(async () => {
       for (const node of servers.nodes) node.resume();
       await store.close();
       await servers.stop();
     });
-    await store.waitUntilReady(60_000);
+    await store.store.waitUntilReady(60_000);
     return { nodes: servers.nodes, store };
   }
 

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { expect, it, onTestFinished } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { FileStore } from '../../gateway/store/file-store.ts';
+import { silent } from '../auth/auth-setup.ts';
 import { tracked } from '../support/child-processes.ts';
 
 /** 200 were run on 2026-11-30. */
@@ -18,8 +19,9 @@ const KILLS = 12;
  */
 function startWriter(dataDir: string, folder: string) {
   const program = `
+    import { openLog } from './dist/gateway/config/log.js';
     import { FileStore } from './dist/gateway/store/file-store.js';
-    const store = new FileStore('${dataDir}');
+    const store = new FileStore('${dataDir}', openLog('silent'));
     for (let n = 0; ; n++) {
       const text = String(n).padEnd(300, 'x');
       const added = store.add('sums', '${folder}', { a: 1, b: 1 }, { ttlMs: 3_600_000, number: n + 1 });
@@ -32,7 +34,7 @@ function startWriter(dataDir: string, folder: string) {
 
 it('a file has all that was confirmed to a process that is killed while it writes, beside one that goes on', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-killed-'));
-  const store = new FileStore(dataDir);
+  const store = new FileStore(dataDir, silent);
   const beside = startWriter(dataDir, 'beside');
   onTestFinished(async () => {
     beside.kill('SIGKILL');

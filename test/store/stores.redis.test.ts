@@ -1,12 +1,13 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
+import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../gateway/store/open-store.ts';
 import type { Store } from '../../gateway/store/store.ts';
 import { silent } from '../auth/auth-setup.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, SOON_MS, staysTrueFor } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 const HOUR_MS = 3_600_000;
@@ -109,6 +110,53 @@ describe.each(['a file', 'Redis'])('a store in %s', (kind) => {
     expect(await namesIn(other, 'counts')).toEqual(all);
   });
 
+  it('finds records by the beginning of their names', async () => {
+    for (const name of ['ab1', 'ab2', 'abc', 'b', 'Ab']) await one.put('places', name, name);
+    expect([...(await other.scan('places', 'ab')).keys()].sort()).toEqual(['ab1', 'ab2', 'abc']);
+    expect([...(await other.scan('places', 'c')).keys()]).toEqual([]);
+  });
+
+  it('reports records that any process puts or deletes, and not those with a time to live', async () => {
+    const reported: (string | undefined)[] = [];
+    one.watch('places', (name) => reported.push(name));
+    await one.waitUntilReady(10_000);
+    await other.waitUntilReady(10_000);
+    expect(one.isWatching).toBe(true);
+    const isReported = (name: string): boolean =>
+      reported.splice(0).some((each) => each === name || each === undefined);
+    await one.put('places', 'own', 'first');
+    await eventually(() => isReported('own'), SOON_MS);
+    await other.put('places', 'a', 'first', { expected: null });
+    await eventually(() => isReported('a'), SOON_MS);
+    await other.put('places', 'a', 'second', { expected: 'first' });
+    await eventually(() => isReported('a'), SOON_MS);
+    await other.delete('places', 'a');
+    await eventually(() => isReported('a'), SOON_MS);
+    await other.put('places', 'passing', 'first', { ttlMs: HOUR_MS });
+    await other.put('elsewhere', 'b', 'first');
+    await other.put('places', 'b', 'first', { expected: 'none' });
+    await other.delete('places', 'none');
+    await other.add('counts', 'k', { a: 1 }, adding(1));
+    await staysTrueFor(1_200, () => reported.length === 0);
+  });
+
+  it('appends entries to a journal', async () => {
+    const entries = [
+      { at: '1', text: 'a "b"' },
+      { at: '2', text: 'ü' },
+    ];
+    for (const entry of entries) await one.append('gatehouse:audit', entry);
+    if (redis === undefined) {
+      const lines = readFileSync(join(dataDir, 'audit.jsonl'), 'utf8').trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line) as object)).toEqual(entries);
+    } else {
+      const text = await redis.cli('XRANGE', 'gatehouse:audit', '-', '+');
+      expect(text.split('\n').filter((_, index) => index % 5 !== 0)).toEqual(
+        entries.flatMap((entry) => Object.entries(entry).flat()),
+      );
+    }
+  });
+
   it('removes what has a time to live', async () => {
     await one.put('places', 'a', 'first', { ttlMs: 40 });
     await one.add('counts', 'k', { a: 1 }, adding(1, 40));
@@ -146,6 +194,59 @@ describe('a store in Redis', () => {
   });
 });
 
+describe('a watched store in Redis', () => {
+  beforeEach(async () => {
+    redis = await startRedis();
+    onTestFinished(redis.stop);
+  });
+
+  it('reports that any record may have changed when it is connected again', async () => {
+    const store = await open();
+    const reported: (string | undefined)[] = [];
+    store.watch('places', (name) => reported.push(name));
+    await eventually(() => store.isWatching);
+    reported.splice(0);
+    await redis?.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(() => reported.includes(undefined) && store.isWatching);
+    await redis?.kill();
+    await eventually(() => !store.isWatching);
+    await redis?.restart();
+    await eventually(() => store.isUp && store.isWatching);
+    await store.put('places', 'a', 'first');
+    await eventually(() => reported.includes('a'));
+  });
+
+  it('is not watched if Redis rejects SUBSCRIBE, which is logged once', async () => {
+    await redis?.cli('ACL', 'SETUSER', 'managed', 'on', '>pass', '~*', '&*', '+@all', '-subscribe');
+    const lines: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
+    const url = redis?.url.replace('//', '//managed:pass@');
+    const store = openStore({ REDIS_URL: url, DATA_DIR: dataDir }, log);
+    onTestFinished(() => store.close());
+    store.watch('places', () => undefined);
+    await store.waitUntilReady(10_000);
+    await eventually(() => lines.length > 0);
+    await redis?.cli('CLIENT', 'KILL', 'USER', 'managed');
+    await eventually(() => !store.isUp);
+    await eventually(() => store.isUp);
+    await staysTrueFor(200, () => !store.isWatching);
+    expect(lines.filter((line) => line.includes('Redis rejects SUBSCRIBE'))).toHaveLength(1);
+    expect(lines.join('')).not.toContain('pass"');
+  });
+
+  it('puts an urgent record, and writes the journal, while the memory of Redis is full', async () => {
+    const store = await open();
+    await store.put('places', 'a', 'first');
+    await redis?.cli('CONFIG', 'SET', 'maxmemory', '1');
+    await expect(store.put('places', 'b', 'first')).rejects.toThrow('OOM');
+    await expect(store.add('counts', 'k', { a: 1 }, adding(1))).rejects.toThrow('OOM');
+    expect(await store.put('places', 'a', 'second', { expected: 'first', isUrgent: true })).toBe(true);
+    expect(await store.get('places', 'a')).toBe('second');
+    await store.append('gatehouse:audit', { at: '1' });
+    expect(await redis?.cli('XLEN', 'gatehouse:audit')).toBe('1');
+  });
+});
+
 describe('a store in a file', () => {
   it('makes the file at the first write, for its owner only', async () => {
     const store = await open();
@@ -171,6 +272,34 @@ describe('a store in a file', () => {
       await expect(store.put('places', 'a', 'b')).rejects.toThrow(error);
     },
   );
+
+  it.each([0o620, 0o602, 0o666])('with the mode %o, which lets others write it, is not used', async (mode) => {
+    await (await open()).put('places', 'a', 'b');
+    const path = join(dataDir, 'gatehouse.db');
+    chmodSync(path, mode);
+    const store = await open();
+    await expect(store.get('places', 'a')).rejects.toThrow(
+      `${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`,
+    );
+  });
+
+  it('that others may read is used, with a warning', async () => {
+    await (await open()).put('places', 'a', 'b');
+    chmodSync(join(dataDir, 'gatehouse.db'), 0o640);
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => lines.push(line) });
+    const store = openStore({ REDIS_URL: undefined, DATA_DIR: dataDir }, log);
+    onTestFinished(() => store.close());
+    expect(await store.get('places', 'a')).toBe('b');
+    expect(lines).toEqual([expect.stringContaining('chmod 600 gatehouse.db')]);
+  });
+
+  it('is watched without preventing the end of the process', async () => {
+    const handles = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = handles();
+    (await open()).watch('places', () => undefined);
+    expect(handles()).toBe(before);
+  });
 
   it('in a place where no folder can be made says so', async () => {
     writeFileSync(join(dataDir, 'file'), '');

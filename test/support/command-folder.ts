@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { PermissionTexts } from '../../gateway/auth/permissions/permissions.ts';
-import { openKeyStore } from '../../gateway/auth/stores/open-key-store.ts';
-import { openLog } from '../../gateway/config/log.ts';
 import { cleanups } from './cleanups.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
+import { openKeys } from './open-keys.ts';
 import { runCommand, type Ran } from './run-command.ts';
 import { makeTemporaryFolder } from './temporary-folder.ts';
 
@@ -63,18 +62,18 @@ export class CommandFolder {
 
   /**
    * Adds a key as `gatehouse keys create` does.
-   * @param of its name and permissions, and the Redis of its gateways. Default: the key file of this folder
+   * @param of its name and permissions, and the Redis of its gateways. Default: the file of this folder
    * @returns the key
    */
   async addKey({ name = 'test', permissions = {}, redisUrl }: AddedKey = {}): Promise<string> {
-    const store = openKeyStore({ DATA_DIR: join(this.folder, '.gatehouse'), REDIS_URL: redisUrl }, openLog('silent'));
+    const keys = openKeys({ DATA_DIR: join(this.folder, '.gatehouse'), REDIS_URL: redisUrl });
     try {
-      await store.waitUntilReady(20_000);
+      await keys.store.waitUntilReady(20_000);
       const key = makeKey();
-      await store.add(digestOf(key), { name, createdAt: new Date().toISOString(), permissions });
+      await keys.add(digestOf(key), { name, createdAt: new Date().toISOString(), permissions });
       return key;
     } finally {
-      await store.close();
+      await keys.close();
     }
   }
 

@@ -1,10 +1,9 @@
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openGateway, type Gateway } from '../../gateway/server/app.ts';
 import { openLog, type Log } from '../../gateway/config/log.ts';
-import { readSettings, type Settings } from '../../gateway/config/settings.ts';
+import { readSettings } from '../../gateway/config/settings.ts';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { keyFileText } from '../../gateway/auth/stores/key-file.ts';
 import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { scenarioPause } from './scenario-pause.ts';
@@ -40,32 +39,18 @@ export const patient = { LIMITS_TIMEOUT_MS: '20000' };
 /** The default, for tests of a Redis that does not respond. */
 export const impatient = { LIMITS_TIMEOUT_MS: '100' };
 
-const keyOfTests = () => ({ name: 'test', createdAt: new Date().toISOString() });
-
-/** Writes the first key before the gateway starts, which takes less than a change. @returns false: the store has keys */
-function writeKey(settings: Settings, key: string): boolean {
-  const path = join(settings.DATA_DIR, 'keys.json');
-  if (settings.REDIS_URL !== undefined || existsSync(path)) return false;
-  mkdirSync(settings.DATA_DIR, { recursive: true, mode: 0o700 });
-  writeFileSync(path, keyFileText(new Map([[digestOf(key), keyOfTests()]])), { mode: 0o600 });
-  return true;
-}
-
 /**
  * Adds a key, and waits until that is reported: a report that comes later makes the gateway forget the key, which a test
- * that kills Redis then misses. Redis reports it twice; the report of a further change, of no key, comes after both.
+ * that kills Redis then misses.
  */
 async function addKey(keys: KeyStore, key: string): Promise<void> {
-  await keys.waitUntilReady(5_000).catch(() => undefined);
   const digest = digestOf(key);
-  const last = keys.kind === 'file' ? digest : digestOf(makeKey());
   const reported = new Promise<void>((resolve) => {
     keys.onChange((changed) => {
-      if (changed === last) resolve();
+      if (changed === digest) resolve();
     });
   });
-  await keys.add(digest, keyOfTests());
-  if (last !== digest) await keys.remove(last);
+  await keys.add(digest, { name: 'test', createdAt: new Date().toISOString() });
   await Promise.race([reported, scenarioPause(1_000)]);
 }
 
@@ -99,12 +84,11 @@ export async function startGateway(
   const defaults = { PORT: '0', NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'silent', ...patient };
   const settings = readSettings({ ...defaults, ...env });
   const key = makeKey();
-  const hasKey = writeKey(settings, key);
   const gateway = await openGateway(settings, env, log ?? openLog(settings.LOG_LEVEL), link).catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });
     throw error;
   });
-  if (!hasKey) await addKey(gateway.keys, key).catch(() => undefined);
+  await addKey(gateway.keys, key).catch(() => undefined);
 
   const address = `http://127.0.0.1:${gateway.port}`;
   const url = (slug: string): string => `${address}/${slug}/v3/${key}`;

@@ -36,7 +36,7 @@ describe('usage of many keys, in a file', () => {
 
   function ledgerOf(keys: number): { ledger: UsageLedger; store: UsageStore; call: () => void } {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-usage-'));
-    const file = new FileStore(dataDir);
+    const file = new FileStore(dataDir, openLog('silent'));
     const store = new UsageStore(file, openLog('silent'));
     const ledger = new UsageLedger(store);
     onTestFinished(async () => {

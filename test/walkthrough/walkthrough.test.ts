@@ -77,7 +77,7 @@ it('init writes networks; check validates an own network; start prints it', asyn
 it('a real client is served: viem', async () => {
   key = await createKey('--name', 'dapp', '--networks', 'own');
   const viem = client(gateway, key.key);
-  // A running gateway reads a changed key file within a second.
+  // A running gateway sees changed keys within a second.
   await eventually(async () => (await failureOf(viem.getChainId())) === undefined);
   expect(await viem.getChainId()).toBe(1337);
   expect(await viem.getBlockNumber({ cacheTime: 0 })).toBe(3n);

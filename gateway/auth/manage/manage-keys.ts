@@ -128,7 +128,7 @@ export class KeyManager {
     return revoked;
   }
 
-  /** Revokes keys, each once, with a key file in one write. A failure does not stop the others. */
+  /** Revokes keys, each once. A failure does not stop the others. */
   async revokeAll(ids: readonly string[]): Promise<RevokedKeys> {
     const wanted = [...new Set(ids)];
     return toRevokedKeys(wanted, await this.#store.revokeAll(wanted, ({ id }) => this.#audit('revoke', id)));

@@ -1,8 +1,22 @@
+import { clock } from '../../clock/clock.ts';
+import { isObject } from '../../collections/is-object.ts';
+import type { Log } from '../../config/log.ts';
+import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { StoreError } from '../../store/store-error.ts';
-import type { RedisMemory } from '../../redis/memory.ts';
-import { keyIdOf } from '../formats/key.ts';
+import type { ChangeListener, Store } from '../../store/store.ts';
+import { isDigest, isKeyId, keyIdOf } from '../formats/key.ts';
 import type { PermissionField } from '../permissions/permission-fields.ts';
 import type { PermissionTexts } from '../permissions/permissions.ts';
+
+/** Folder of the keys in the store. A record that is no key of Gatehouse has a name that is no digest. */
+export const KEY_FOLDER = 'gatehouse:key';
+
+/** A watched store reports each change within a second. The limit covers lost reports, and changes by hand without a report. */
+const FRESH_MS = 30_000;
+/** A lookup every 0.9 s detects a change within a second. */
+const UNWATCHED_FRESH_MS = 900;
+/** Concurrent revocations: each must finish within the command timeout. */
+const MAX_CONCURRENT = 50;
 
 /** The record of a key. Stores have only the digest of the key itself. */
 export interface KeyRecord {
@@ -22,60 +36,6 @@ export interface KeyRecord {
 /** A record as stored: without the id, which is derived from the digest. */
 export type StoredKey = Omit<KeyRecord, 'id'>;
 
-/**
- * Stores key records. While the store is unreachable, each promise is rejected with `StoreUnreachable` within half a
- * second.
- */
-export interface KeyStore {
-  /** Its name in `open-key-store.ts`. */
-  readonly kind: string;
-  /** Where the keys are, for operators: `in Redis (REDIS_URL)`. */
-  readonly location: string;
-  /** Whether a lookup can succeed now. A plain field, cheap to read for every call. */
-  readonly isAvailable: boolean;
-  /** Whether the disk of the store is full, so that keys can be read and not changed. */
-  readonly isFull: boolean;
-  /**
-   * Time in ms for which a found record is valid without another lookup, unless `onChange` reports it. Shorter while
-   * the store cannot report changes, so read it each time.
-   */
-  readonly freshForMs: number;
-  /** How full its memory is; undefined: its place is a disk. */
-  readonly readMemory?: () => Promise<RedisMemory>;
-  /** Waits until the store is available. @throws StoreUnreachable after `timeoutMs` */
-  waitUntilReady(timeoutMs: number): Promise<void>;
-  find(digest: string): Promise<KeyRecord | undefined>;
-  /**
-   * Adds a key. An existing record does not change, except that a revocation is added to it.
-   * @returns whether the key was new
-   */
-  add(digest: string, key: StoredKey): Promise<boolean>;
-  /** All keys, revoked ones too, by digest, in any order. */
-  entries(): Promise<ReadonlyMap<string, KeyRecord>>;
-  /** The key with this id (12 hex digits), revoked or not. */
-  show(id: string): Promise<KeyRecord | undefined>;
-  /** Revokes the key with this id. @returns its new record; undefined if there is none */
-  revoke(id: string): Promise<KeyRecord | undefined>;
-  /**
-   * Revokes keys as `revoke` does, some at the same moment.
-   * @param onRevoked called with each new record; part of its outcome
-   * @returns an outcome for each id, in their order
-   */
-  revokeAll(ids: readonly string[], onRevoked: RevocationListener): Promise<RevocationOutcome[]>;
-  /** Removes a record, for a revocation of tokens that is undone. @returns whether there was one */
-  remove(digest: string): Promise<boolean>;
-  /** Gives the key with this id another name. @returns as `revoke` does */
-  rename(id: string, name: string): Promise<KeyRecord | undefined>;
-  /** Sets permissions of the key with this id, and removes those that are undefined. @returns as `revoke` does */
-  update(id: string, change: PermissionChange): Promise<KeyRecord | undefined>;
-  /** Appends an entry to the audit log. Redis retains about 10,000 entries, a file all. */
-  audit(entry: AuditEntry): Promise<void>;
-  /** Calls `listener` with the digest of each key that was added, changed or removed; undefined: any key may have changed. */
-  onChange(listener: ChangeListener): void;
-  /** Closes sockets and timers. */
-  close(): Promise<void>;
-}
-
 export type PermissionChange = Readonly<Partial<Record<PermissionField, string | undefined>>>;
 
 /** An entry of the audit log. It has no secret. */
@@ -93,8 +53,6 @@ export interface AuditEntry {
 
 export type RevocationListener = (record: KeyRecord) => Promise<void>;
 export type RevocationOutcome = PromiseSettledResult<KeyRecord | undefined>;
-
-export type ChangeListener = (digest: string | undefined) => void;
 
 /** What the store has for a key is no record: the key can neither be accepted nor be called unknown. */
 export class KeyRecordMalformed extends StoreError {
@@ -122,7 +80,7 @@ export function mergePermissions(permissions: PermissionTexts | undefined, chang
 
 /**
  * Builds a record from flat stored fields. Each field that is not part of the record is a permission, known or not.
- * @param flat text by field; a key file edited by hand may have values of any type
+ * @param flat text by field; a record written by hand may have values of any type
  */
 export function keyFromFields(flat: Readonly<Record<string, unknown>>): StoredKey {
   const { name, createdAt, revokedAt, development, ...rest } = flat;
@@ -147,6 +105,201 @@ export function fieldsOfKey({ permissions, createdAt, ...own }: StoredKey): Reco
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
+}
+
+/** The text of a record in the store: its flat fields as JSON. */
+export function keyText(key: StoredKey): string {
+  return JSON.stringify(fieldsOfKey(key));
+}
+
+/** @throws KeyRecordMalformed */
+function readKeyText(digest: string, text: string): StoredKey {
+  let fields: unknown;
+  try {
+    fields = JSON.parse(text);
+  } catch {
+    // As a value that is no record.
+  }
+  if (!isObject(fields) || typeof fields['name'] !== 'string')
+    throw new KeyRecordMalformed(
+      `the record of the key ${keyIdOf(digest)} is malformed: expected a JSON object with a name`,
+    );
+  return keyFromFields(fields);
+}
+
+/** A record with its digest and the text that the store has. */
+type Found = readonly [digest: string, text: string];
+
+/**
+ * Stores key records in a folder of the store, as JSON by digest. While the store is unreachable, each promise is rejected with
+ * `StoreUnreachable` within half a second.
+ */
+export class KeyStore {
+  readonly #store: Store;
+  readonly #log: Log;
+
+  constructor(store: Store, log: Log) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  get kind(): Store['kind'] {
+    return this.#store.kind;
+  }
+
+  /** Where the keys are, for operators: `in Redis (REDIS_URL)`. */
+  get location(): string {
+    return this.#store.location;
+  }
+
+  /** Whether a lookup can succeed now. Read for every call. */
+  get isAvailable(): boolean {
+    return this.#store.isUp;
+  }
+
+  /** Time in ms for which a found record is valid without another lookup, unless `onChange` reports it. */
+  get freshForMs(): number {
+    return this.#store.isWatching ? FRESH_MS : UNWATCHED_FRESH_MS;
+  }
+
+  async find(digest: string): Promise<KeyRecord | undefined> {
+    const text = await this.#store.get(KEY_FOLDER, digest);
+    return text === undefined ? undefined : keyRecord(digest, readKeyText(digest, text));
+  }
+
+  /**
+   * Adds a key. An existing record does not change, except that a revocation is added to it.
+   * @returns whether the key was new
+   */
+  async add(digest: string, key: StoredKey): Promise<boolean> {
+    const { revokedAt } = key;
+    const isUrgent = revokedAt !== undefined;
+    if (await this.#store.put(KEY_FOLDER, digest, keyText(key), { expected: null, isUrgent })) return true;
+    const text = isUrgent ? await this.#store.get(KEY_FOLDER, digest) : undefined;
+    if (isUrgent && text !== undefined)
+      await this.#edit([digest, text], (existing) => ({ revokedAt, ...existing }), true);
+    return false;
+  }
+
+  /** All keys, revoked ones too, by digest, in any order. A malformed record is left out. */
+  async entries(): Promise<ReadonlyMap<string, KeyRecord>> {
+    const records = new Map<string, KeyRecord>();
+    for (const [digest, text] of await this.#store.scan(KEY_FOLDER)) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
+      if (!isDigest(digest)) continue;
+      try {
+        records.set(digest, keyRecord(digest, readKeyText(digest, text)));
+      } catch (error) {
+        if (!(error instanceof KeyRecordMalformed)) throw error;
+        this.#log.error({ error: error.message }, 'a key is left out of the list');
+      }
+    }
+    return records;
+  }
+
+  /** The key with this id (12 hex digits), revoked or not. @throws StoreError if several keys have it (rejects with it) */
+  async show(id: string): Promise<KeyRecord | undefined> {
+    const [digest, text] = (await this.#withIds([id]))(id) ?? [];
+    return digest === undefined || text === undefined ? undefined : keyRecord(digest, readKeyText(digest, text));
+  }
+
+  /** Revokes the key with this id. @returns its new record; undefined if there is none */
+  async revoke(id: string): Promise<KeyRecord | undefined> {
+    return this.#edit((await this.#withIds([id]))(id), revoked, true);
+  }
+
+  /**
+   * Revokes keys as `revoke` does, some at the same moment. The records are read once for all.
+   * @param onRevoked called with each new record; part of its outcome
+   * @returns an outcome for each id, in their order
+   */
+  async revokeAll(ids: readonly string[], onRevoked: RevocationListener): Promise<RevocationOutcome[]> {
+    const found = await this.#withIds(ids);
+    const outcomes: RevocationOutcome[] = [];
+    for (let from = 0; from < ids.length; from += MAX_CONCURRENT) {
+      await timeSlicer.next();
+      const some = ids.slice(from, from + MAX_CONCURRENT).map(async (id) => {
+        const record = await this.#edit(found(id), revoked, true);
+        if (record !== undefined) await onRevoked(record);
+        return record;
+      });
+      outcomes.push(...(await Promise.allSettled(some)));
+    }
+    return outcomes;
+  }
+
+  /** Removes a record, for a revocation of tokens that is undone. @returns whether there was one */
+  remove(digest: string): Promise<boolean> {
+    return this.#store.delete(KEY_FOLDER, digest);
+  }
+
+  /** Gives the key with this id another name. @returns as `revoke` does */
+  async rename(id: string, name: string): Promise<KeyRecord | undefined> {
+    return this.#edit((await this.#withIds([id]))(id), (key) => ({ ...key, name }));
+  }
+
+  /** Sets permissions of the key with this id, and removes those that are undefined. @returns as `revoke` does */
+  async update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
+    return this.#edit((await this.#withIds([id]))(id), (key) => ({
+      ...key,
+      permissions: mergePermissions(key.permissions, change),
+    }));
+  }
+
+  /** Appends an entry to the audit log. Redis retains about 10,000 entries, a file all. */
+  audit(entry: AuditEntry): Promise<void> {
+    return this.#store.append('gatehouse:audit', { ...entry });
+  }
+
+  /** Calls `listener` with the digest of each key that was added, changed or removed; undefined: any key may have changed. */
+  onChange(listener: ChangeListener): void {
+    this.#store.watch(KEY_FOLDER, (name) => {
+      listener(name !== undefined && isDigest(name) ? name : undefined);
+    });
+  }
+
+  /** Finds the records with the ids. @returns the one of an id, and throws StoreError if several have it */
+  async #withIds(ids: readonly string[]): Promise<(id: string) => Found | undefined> {
+    const [first, ...others] = ids.filter(isKeyId);
+    if (first === undefined) return () => undefined;
+    const byId = new Map<string, Found[]>();
+    for (const found of await this.#store.scan(KEY_FOLDER, others.length === 0 ? first : '')) {
+      const own = byId.get(keyIdOf(found[0]));
+      if (own === undefined) byId.set(keyIdOf(found[0]), [found]);
+      else own.push(found);
+    }
+    return (id) => {
+      const [one, ...more] = byId.get(id) ?? [];
+      if (more.length > 0) throw new StoreError(`${more.length + 1} keys have the id ${id}: use redis-cli`);
+      return one;
+    };
+  }
+
+  /** Edits a record, again if another process has changed it meanwhile. @returns undefined if there is none */
+  async #edit(
+    found: Found | undefined,
+    edit: (key: StoredKey) => StoredKey,
+    isUrgent = false,
+  ): Promise<KeyRecord | undefined> {
+    if (found === undefined) return undefined;
+    const [digest] = found;
+    for (
+      let text: string | undefined = found[1];
+      text !== undefined;
+      text = await this.#store.get(KEY_FOLDER, digest)
+    ) {
+      const key = edit(readKeyText(digest, text));
+      const options = { expected: text, isUrgent };
+      if (keyText(key) === text || (await this.#store.put(KEY_FOLDER, digest, keyText(key), options)))
+        return keyRecord(digest, key);
+    }
+    return undefined;
+  }
+}
+
+function revoked(key: StoredKey): StoredKey {
+  return { ...key, revokedAt: key.revokedAt ?? new Date(clock.unixMs()).toISOString() };
 }
 
 /** All keys of a store, oldest first. */

@@ -1,5 +1,5 @@
 import { durationOf } from '../../auth/formats/duration.ts';
-import { importKeys } from '../../auth/manage/import-keys.ts';
+import { importKeys } from '../../backup/import-keys.ts';
 import { mergePermissions, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
 import { StoreUnreachable } from '../../store/store-error.ts';
 import { readName, type CreatedKey, type KeyManager } from '../../auth/manage/manage-keys.ts';
@@ -36,7 +36,7 @@ export interface AdminRequest {
   readonly keys: KeyStore;
   readonly usage: UsageStore;
   readonly log: Log;
-  /** Folder of the key file. */
+  /** DATA_DIR. */
   readonly dataDir: string;
   readonly explain: ExplainCalls;
   readonly logLevel: LogLevel;

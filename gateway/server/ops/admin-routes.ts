@@ -33,7 +33,7 @@ export interface AdminRouteOptions {
   readonly onRejected: (reason: AdminRejection) => void;
   readonly keys: KeyStore;
   readonly usage: UsageStore;
-  /** Folder of the key file. */
+  /** DATA_DIR. */
   readonly dataDir: string;
   readonly log: Log;
   readonly explain: ExplainCalls;

@@ -1,6 +1,6 @@
 import { clock } from '../../clock/clock.ts';
 import type { Network } from '../../call/network.ts';
-import type { KeyStore } from '../../auth/stores/key-store.ts';
+import type { Store } from '../../store/store.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { Condition } from '../../observability/event-list.ts';
 import type { UpstreamConditions } from '../../upstreams/upstream-conditions.ts';
@@ -8,7 +8,7 @@ import type { UpstreamConditions } from '../../upstreams/upstream-conditions.ts'
 export interface ConditionSources {
   readonly networks: () => readonly Network[];
   readonly upstreams: UpstreamConditions;
-  readonly keys: Pick<KeyStore, 'isAvailable' | 'isFull'>;
+  readonly store: Pick<Store, 'isUp' | 'isFull'>;
   readonly memoryState: () => string;
   readonly configuration: () => Configuration;
 }
@@ -24,10 +24,10 @@ export function currentConditions({ networks, upstreams, ...sources }: Condition
   const now = clock.now();
   upstreams.compare(networks(), now);
   const conditions = networks().flatMap((network) => conditionsOf(network, upstreams, now));
-  const { keys, memoryState, configuration } = sources;
+  const { store, memoryState, configuration } = sources;
   // The key store and the reload write log lines of their own.
-  if (keys.isFull) conditions.push({ kind: 'key-store', reason: 'the disk of DATA_DIR is full', isLogged: true });
-  else if (!keys.isAvailable) conditions.push({ kind: 'key-store', reason: 'unavailable', isLogged: true });
+  if (store.isFull) conditions.push({ kind: 'key-store', reason: 'the disk of DATA_DIR is full', isLogged: true });
+  else if (!store.isUp) conditions.push({ kind: 'key-store', reason: 'unavailable', isLogged: true });
   const memory = memoryState();
   if (memory !== 'normal') conditions.push({ kind: 'memory', reason: `memory pressure is ${memory}` });
   const { refused } = configuration();

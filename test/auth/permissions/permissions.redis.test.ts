@@ -3,6 +3,7 @@ import { digestOf, keyIdOf } from '../../../gateway/auth/formats/key.ts';
 import type { PermissionChange } from '../../../gateway/auth/stores/key-store.ts';
 import { estimate, limited, receipt, storage, type Limited } from '../../limits/limited.ts';
 import { network, startGateway } from '../../support/gateway.ts';
+import { putKeyByHand } from '../../support/redis-keys.ts';
 import { startRedis } from '../../support/redis.ts';
 import { eventually, SOON_MS } from '../../support/eventually.ts';
 
@@ -152,7 +153,7 @@ it('a caller without the secret of a key gets 401, whatever other permissions th
   expect(await statusOf(storage, basic(':secret'))).toBe(403);
 });
 
-describe('a Redis hash written by hand', () => {
+describe('a record written by hand', () => {
   it.each(['networks', 'origin', 'rate', 'expiresAt', 'secrets', 'note'])(
     'with an invalid field %s is rejected until it is corrected',
     async (field) => {
@@ -160,12 +161,12 @@ describe('a Redis hash written by hand', () => {
       onTestFinished(redis.stop);
       one = await limited({ REDIS_URL: redis.url });
       expect(await statusOf(storage)).toBe(200);
-      const key = `gatehouse:key:${one.digest}`;
-      await redis.cli('HSET', key, field, '?!');
+      const put = (fields: object): Promise<void> => putKeyByHand(redis, one.digest, { name: 'test', ...fields });
+      await put({ [field]: '?!' });
       await eventually(async () => (await statusOf(storage)) === 401, SOON_MS);
-      await redis.cli('HDEL', key, field);
+      await put({});
       await eventually(async () => (await statusOf(storage)) === 200, SOON_MS);
-      await redis.cli('HSET', key, 'methods', 'net, web3');
+      await put({ methods: 'net, web3' });
       await eventually(async () => (await statusOf(storage)) === 403, SOON_MS);
     },
   );

@@ -67,8 +67,8 @@ it('the command line revokes tokens, undoes it, and reads the usage of a subject
 
 it('a token that was not revoked stays valid while lookups in Redis fail', async () => {
   const redis: RedisServer = await startRedis();
-  // A lookup of each subject and second replaces tracking.
-  await redis.cli('ACL', 'SETUSER', 'default', '-client|tracking');
+  // A lookup of each subject and second replaces the subscription.
+  await redis.cli('ACL', 'SETUSER', 'default', '-subscribe');
   const gateway = await startGateway(
     { main: network(5, [node.url]) },
     { ...issuer.env, ...patient, REDIS_URL: redis.url },

@@ -278,7 +278,7 @@ it('is off without ADMIN_TOKEN', async () => {
   expect((await sendRequest('GET', '/readyz')).status).toBe(200);
 });
 
-it('imports the keys of the key file into Redis, once, and records each in the audit', async () => {
+it('imports the keys of the file into Redis, once, and records each in the audit', async () => {
   await open();
   const { id, key } = await create();
   const rejected = await sendRequest('POST', '/admin/import');

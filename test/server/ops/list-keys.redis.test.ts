@@ -59,6 +59,21 @@ describe('a listing', () => {
   });
 });
 
+it('GET /admin/keys has the keys without usage while usage cannot be read', async () => {
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  await redis.cli('ACL', 'SETUSER', 'gateway', 'on', '>pass', '~*', '&*', '+@all');
+  const own = await startKeysGateway({ REDIS_URL: redis.url.replace('//', '//gateway:pass@') });
+  onTestFinished(own.stop);
+  await own.add(appKeys(9));
+  await redis.cli('ACL', 'SETUSER', 'gateway', 'resetkeys', '~gatehouse:key', '~gatehouse:limit:*');
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const response = await fetch(`${own.ops}/admin/keys?limit=100&days=1`, { headers });
+  const { keys, total } = (await response.json()) as { keys: object[]; total: number };
+  expect([response.status, keys.length, total]).toEqual([200, 10, 10]);
+  expect(keys.filter((key) => 'usage' in key)).toEqual([]);
+});
+
 describe.each(['file', 'redis'])('GET /admin/keys, with keys in %s', (kind) => {
   async function open(): Promise<KeysGateway> {
     const redis = kind === 'redis' ? await startRedis() : undefined;

@@ -1,8 +1,8 @@
-import { openLog } from '../../config/log.ts';
-import { FileKeyStore } from '../stores/file-key-store.ts';
-import type { KeyStore } from '../stores/key-store.ts';
-import { KeyOperationError } from './key-operation-error.ts';
-import type { KeyManager } from './manage-keys.ts';
+import { KeyOperationError } from '../auth/manage/key-operation-error.ts';
+import type { KeyManager } from '../auth/manage/manage-keys.ts';
+import { KeyStore } from '../auth/stores/key-store.ts';
+import { openLog } from '../config/log.ts';
+import { openImportedStore } from './former-files.ts';
 
 /** Counts of an import. `there`: keys that the store already had; `leftOut`: development keys, which are skipped. */
 export interface ImportCounts {
@@ -12,17 +12,17 @@ export interface ImportCounts {
 }
 
 /**
- * Imports the keys of the key file in `dataDir` into another store. Repeating an import is safe: it adds revocations and never
- * undoes one.
- * @throws KeyOperationError if the key file is the store; KeyFileError
+ * Imports the keys of the file in `dataDir` into Redis. Repeating an import is safe: it adds revocations and never undoes one.
+ * @throws KeyOperationError if the file is the store; StoreError (rejects with it)
  */
 export async function importKeys(dataDir: string, store: KeyStore, manager: KeyManager): Promise<ImportCounts> {
-  if (store instanceof FileKeyStore) {
+  if (store.kind === 'file') {
     throw new KeyOperationError('no-redis', 'keys import copies keys to Redis', 'set REDIS_URL');
   }
-  const file = new FileKeyStore(dataDir, openLog('silent'));
+  const log = openLog('silent');
+  const file = await openImportedStore({ REDIS_URL: undefined, DATA_DIR: dataDir }, log, 0);
   try {
-    const entries = [...(await file.entries())];
+    const entries = [...(await new KeyStore(file, log).entries())];
     const importable = entries.filter(([, key]) => key.development !== true);
     let added = 0;
     for (const [digest, { id, ...key }] of importable) {

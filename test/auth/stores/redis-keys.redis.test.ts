@@ -3,9 +3,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
 import { listKeys } from '../../../gateway/auth/stores/key-store.ts';
 import { SettingsError } from '../../../gateway/config/settings.ts';
-import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
-import { RedisKeyStore } from '../../../gateway/auth/stores/redis-key-store.ts';
+import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { parseRedisUrl } from '../../../gateway/redis/url.ts';
+import { openKeys, type OpenKeys } from '../../support/open-keys.ts';
 import { freePort, startRedis, type RedisServer } from '../../support/redis.ts';
 import { eventually, SOON_MS } from '../../support/eventually.ts';
 import { waits } from '../auth-setup.ts';
@@ -19,42 +19,24 @@ describe('keys in Redis', () => {
     return redis;
   }
 
-  async function open(url: string, log = silent): Promise<RedisKeyStore> {
-    const store = new RedisKeyStore(url, log);
-    onTestFinished(() => store.close());
-    await store.waitUntilReady(SOON_MS);
-    return store;
+  /** Opens keys and watches them, as a gateway. */
+  async function open(url: string, log = silent): Promise<OpenKeys> {
+    const keys = openKeys({ REDIS_URL: url }, log);
+    onTestFinished(() => keys.close());
+    keys.onChange(() => undefined);
+    await keys.store.waitUntilReady(SOON_MS);
+    return keys;
   }
-
-  it('are hashes that an operator can read, without the key itself', async () => {
-    const redis = await startOwnRedis();
-    const store = await open(redis.url);
-    const key = makeKey();
-    await store.add(digestOf(key), { name: 'alice', createdAt: '2026-01-02T03:04:05.678Z' });
-    expect(await redis.cli('KEYS', '*')).toBe(`gatehouse:key:${digestOf(key)}`);
-    expect(await redis.cli('HGETALL', `gatehouse:key:${digestOf(key)}`)).toBe(
-      ['createdAt', '2026-01-02T03:04:05.678Z', 'name', 'alice'].join('\n'),
-    );
-  });
-
-  it('can be written by hand', async () => {
-    const redis = await startOwnRedis();
-    const store = await open(redis.url);
-    const digest = digestOf('by hand');
-    await redis.cli('HSET', `gatehouse:key:${digest}`, 'name', 'by hand');
-    expect(await store.find(digest)).toEqual({ id: keyIdOf(digest), name: 'by hand', createdAt: '' });
-    expect(await store.add(digest, { name: 'again', createdAt: '2026-01-01T00:00:00.000Z' })).toBe(false);
-  });
 
   it('are listed, thousands among other data', async () => {
     const redis = await startOwnRedis();
     const store = await open(redis.url);
     const script = `for i = 1, 3000 do
-      redis.call('HSET', 'gatehouse:key:' .. redis.sha1hex(i) .. string.format('%024x', i), 'name', i)
+      redis.call('HSET', 'gatehouse:key', redis.sha1hex(i) .. string.format('%024x', i), '{"name":"' .. i .. '"}')
       redis.call('SET', 'other:' .. i, i)
     end`;
     await redis.cli('EVAL', script, '0');
-    await redis.cli('SET', 'gatehouse:key:not-a-digest', '1');
+    await redis.cli('HSET', 'gatehouse:key', 'not-a-digest', '1');
     expect(await listKeys(store)).toHaveLength(3000);
   });
 
@@ -67,9 +49,8 @@ describe('keys in Redis', () => {
 
   it('are unreachable at once while Redis is unavailable, with a code and without the URL', async () => {
     const port = await freePort();
-    const store = new RedisKeyStore(`redis://user:secret@127.0.0.1:${port}`, silent);
-    onTestFinished(() => store.close());
-    await expect(store.waitUntilReady(1_000)).rejects.toThrow('Redis is unreachable (ECONNREFUSED): check REDIS_URL');
+    const store = await open(`redis://user:secret@127.0.0.1:${port}`);
+    await expect(store.find(digestOf('a'))).rejects.toThrow('Redis is unreachable (ECONNREFUSED): check REDIS_URL');
     expect(store.isAvailable).toBe(false);
     const find = () =>
       expect(store.find(digestOf('a'))).rejects.toMatchObject({ name: 'StoreUnreachable', code: 'ECONNREFUSED' });
@@ -90,9 +71,8 @@ describe('keys in Redis', () => {
   it('are rejected with a wrong password', async () => {
     const redis = await startOwnRedis();
     await redis.cli('CONFIG', 'SET', 'requirepass', 'right');
-    const store = new RedisKeyStore(redis.url.replace('//', '//:wrong@'), silent);
-    onTestFinished(() => store.close());
-    await expect(store.waitUntilReady(1_000)).rejects.toThrow(
+    const store = await open(redis.url.replace('//', '//:wrong@'));
+    await expect(store.find(digestOf('a'))).rejects.toThrow(
       'Redis rejects the connection (WRONGPASS): check REDIS_URL',
     );
     const right = await open(redis.url.replace('//', '//:right@'));
@@ -101,26 +81,12 @@ describe('keys in Redis', () => {
 
   it('need only the commands of this ACL', async () => {
     const redis = await startOwnRedis();
-    const allowed = '+ping +hgetall +subscribe +client|id +client|tracking';
-    const scope = '~gatehouse:key:* &gatehouse:keys &__redis__:invalidate';
+    const allowed = '+ping +hget +subscribe';
+    const scope = '%R~gatehouse:key &gatehouse:key';
     await redis.cli('ACL', 'SETUSER', 'gateway', 'on', '>pass', ...scope.split(' '), '-@all', ...allowed.split(' '));
     const store = await open(redis.url.replace('//', '//gateway:pass@'));
     await eventually(() => store.freshForMs === 30_000, SOON_MS);
     expect(await store.find(digestOf('a'))).toBeUndefined();
-  });
-
-  it('are looked up each second if Redis rejects CLIENT TRACKING, which is logged once', async () => {
-    const redis = await startOwnRedis();
-    await redis.cli('ACL', 'SETUSER', 'managed', 'on', '>pass', '~*', '&*', '+@all', '-client|tracking');
-    const lines: string[] = [];
-    const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
-    const store = await open(redis.url.replace('//', '//managed:pass@'), log);
-    await eventually(() => lines.length > 0, SOON_MS);
-    expect(store.freshForMs).toBe(900);
-    await redis.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await eventually(async () => (await redis.cli('PUBSUB', 'NUMSUB', 'gatehouse:keys')).endsWith('1'), SOON_MS);
-    expect(lines.filter((line) => line.includes('CLIENT TRACKING'))).toHaveLength(1);
-    expect(lines.join('')).not.toContain('pass');
   });
 
   it('log each outage of Redis once, without address or password', async () => {
@@ -134,14 +100,14 @@ describe('keys in Redis', () => {
     await eventually(() => !store.isAvailable, SOON_MS);
     await eventually(() => lines.length === 4, SOON_MS);
     // Several attempts to connect fail in this time.
-    await expect(store.waitUntilReady(800)).rejects.toThrow('ECONNREFUSED');
+    await store.store.waitUntilReady(800);
     await store.close();
     const entries = lines.map((line) => JSON.parse(line) as { connection: string; error?: string; msg: string });
     expect(entries.map(({ connection, msg }) => `${connection}: ${msg}`).sort()).toEqual([
       'changes: Redis is available',
       'changes: Redis is unavailable',
-      'commands: Redis is available',
-      'commands: Redis is unavailable',
+      'store: Redis is available',
+      'store: Redis is unavailable',
     ]);
     expect(lines.join('')).not.toMatch(/secret|127\.0\.0\.1|redis:/);
   });
@@ -151,22 +117,23 @@ describe('keys in Redis', () => {
       process.getActiveResourcesInfo().filter((kind) => /^(TCP|TLS|Timeout|GetAddr)/.test(kind));
     const redis = await startOwnRedis();
     const before = resources().length;
-    const close = async (prepare: (store: RedisKeyStore) => Promise<unknown>): Promise<void> => {
-      const store = new RedisKeyStore(redis.url, silent);
+    const close = async (prepare: (store: OpenKeys) => Promise<unknown>): Promise<void> => {
+      const store = openKeys({ REDIS_URL: redis.url });
+      store.onChange(() => undefined);
       await prepare(store);
       await store.close();
       await eventually(() => resources().length <= before, SOON_MS);
     };
     await close(() => Promise.resolve());
-    await close((store) => store.waitUntilReady(SOON_MS));
+    await close(({ store }) => store.waitUntilReady(SOON_MS));
     await close(async (store) => {
-      await store.waitUntilReady(SOON_MS);
+      await store.store.waitUntilReady(SOON_MS);
       redis.pause();
       await expect(store.find(digestOf('a'))).rejects.toThrow('ETIMEDOUT');
     });
     redis.resume();
     await redis.kill();
-    await close((store) => expect(store.waitUntilReady(1_000)).rejects.toThrow('ECONNREFUSED'));
+    await close(({ store }) => store.waitUntilReady(1_000));
   });
 });
 
@@ -224,7 +191,7 @@ describe('REDIS_URL', () => {
     'redis+cluster://a,b?family=1',
     'redis+other://secret',
   ])('%s is rejected at once, without quoting it', (url) => {
-    expect(() => new RedisKeyStore(url, silent)).toThrow(SettingsError);
-    expect(() => new RedisKeyStore(url, silent)).toThrow(/^REDIS_URL: (?!.*secret)/);
+    expect(() => openKeys({ REDIS_URL: url })).toThrow(SettingsError);
+    expect(() => openKeys({ REDIS_URL: url })).toThrow(/^REDIS_URL: (?!.*secret)/);
   });
 });

@@ -1,0 +1,69 @@
+import { readFileSync, statSync } from 'node:fs';
+import { isObject } from '../../collections/is-object.ts';
+import { errorCode, type Log } from '../../config/log.ts';
+import type { RedisStore } from '../../store/redis-store.ts';
+import { StoreError } from '../../store/store-error.ts';
+import type { Store } from '../../store/store.ts';
+import { isDigest } from '../formats/key.ts';
+import { KEY_FOLDER, keyFromFields, keyText } from './key-store.ts';
+
+/** Record of the folder that says which form the others have. */
+const FORM = 'form';
+/** Longest time of a timer of Node. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
+const GROUP_OR_OTHERS_WRITE = 0o022;
+
+/**
+ * Puts the keys of `keys.json`, where version 0.1 had them, into the store. What is there stays as it is.
+ * @throws StoreError with the path if the file is invalid, or if other accounts may write it: they could have added keys; the
+ *   error of the file system (rejects with it)
+ */
+export async function importKeyFile(store: Store, path: string): Promise<void> {
+  const mode = process.platform === 'win32' ? 0 : statSync(path).mode & 0o777;
+  if ((mode & GROUP_OR_OTHERS_WRITE) !== 0)
+    throw new StoreError(`${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`);
+  const keys = readKeyFile(path);
+  const puts = Object.entries(keys).map(([digest, fields]) => {
+    if (!isDigest(digest) || !isObject(fields) || typeof fields['name'] !== 'string')
+      throw new StoreError(`${path}: the entry ${digest.slice(0, 12)}… is not a key: expected a SHA-256 and a record`);
+    return [digest, keyText(keyFromFields(fields))] as const;
+  });
+  await Promise.all(puts.map(([digest, text]) => store.put(KEY_FOLDER, digest, text, { expected: null })));
+}
+
+/** @throws StoreError, or the error of the file system */
+function readKeyFile(path: string): object {
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new StoreError(`${path} is not valid JSON: restore it from a backup, or remove it to start without keys`);
+  }
+  const keys = isObject(content) ? content['keys'] : undefined;
+  if (!isObject(keys)) throw new StoreError(`${path} is not a key file: expected {"keys": {…}}`);
+  return keys;
+}
+
+/**
+ * Makes records of the hashes in which version 0.1 had keys, once in each Redis: later if it is unavailable now. A failure is
+ * logged, because callers with these keys are rejected then.
+ */
+export async function importKeyHashes(store: RedisStore, log: Log): Promise<void> {
+  if (!store.isUp) {
+    void store.waitUntilReady(MAX_WAIT_MS).then(() => (store.isUp ? importKeyHashes(store, log) : undefined));
+    return;
+  }
+  try {
+    if ((await store.get(KEY_FOLDER, FORM)) !== undefined) return;
+    const count = await store.moveHashes(KEY_FOLDER, (name, hash) =>
+      isDigest(name) ? keyText(keyFromFields(hash)) : undefined,
+    );
+    await store.put(KEY_FOLDER, FORM, '1');
+    if (count > 0) log.info({ keys: count }, 'the keys in Redis have another form now');
+  } catch (error) {
+    const reason = error instanceof StoreError ? error.message : errorCode(error);
+    const cure = 'run `gatehouse keys list` with the rights of operator, unless Redis has no keys of a former version';
+    log.warn({ error: reason }, `it is not known whether Redis has keys of a former version: ${cure}`);
+  }
+}

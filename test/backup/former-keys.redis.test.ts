@@ -1,0 +1,149 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { keyIdOf } from '../../gateway/auth/formats/key.ts';
+import { KeyStore } from '../../gateway/auth/stores/key-store.ts';
+import { openImportedStore } from '../../gateway/backup/former-files.ts';
+import { eventually } from '../support/eventually.ts';
+import { startRedis, type RedisServer } from '../support/redis.ts';
+
+const createdAt = '2026-01-02T03:04:05.678Z';
+const [alice, bob, carol] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];
+let dataDir: string;
+let redis: RedisServer | undefined;
+let lines: string[];
+
+beforeEach(() => {
+  redis = undefined;
+  lines = [];
+  dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  onTestFinished(() => {
+    rmSync(dataDir, { recursive: true });
+  });
+});
+
+async function open(url = redis?.url, timeoutMs = 10_000): Promise<KeyStore> {
+  const log = pino({}, { write: (line) => lines.push(line) });
+  const store = await openImportedStore({ REDIS_URL: url, DATA_DIR: dataDir }, log, timeoutMs);
+  onTestFinished(() => store.close());
+  return new KeyStore(store, log);
+}
+
+const records = [
+  { id: keyIdOf(alice), name: 'alice "the, key" 鍵', createdAt, permissions: { rate: '50', team: 'core' } },
+  { id: keyIdOf(bob), name: 'bob', createdAt, revokedAt: '2026-02-01T00:00:00.000Z' },
+  { id: keyIdOf(carol), name: 'development', createdAt, development: true },
+];
+
+describe('the key file of version 0.1', () => {
+  const path = (): string => join(dataDir, 'keys.json');
+  // As that version wrote it.
+  const fields = {
+    [alice]: { createdAt, name: 'alice "the, key" 鍵', rate: '50', team: 'core' },
+    [bob]: { createdAt, name: 'bob', revokedAt: '2026-02-01T00:00:00.000Z' },
+    [carol]: { createdAt, name: 'development', development: true },
+  };
+
+  it('is imported once, and kept under another name', async () => {
+    const text = `${JSON.stringify({ keys: fields }, undefined, 2)}\n`;
+    writeFileSync(path(), text, { mode: 0o600 });
+    const keys = await open();
+    expect([...(await keys.entries()).values()]).toEqual(records);
+    expect([existsSync(path()), readFileSync(`${path()}.imported`, 'utf8')]).toEqual([false, text]);
+    expect(lines.join()).toContain('keys.json.imported');
+    await keys.revoke(keyIdOf(alice));
+    expect((await (await open()).find(alice))?.revokedAt).toBeDefined();
+  });
+
+  it('is imported by one of two processes that start at the same moment', async () => {
+    writeFileSync(path(), JSON.stringify({ keys: fields }), { mode: 0o600 });
+    for (const keys of await Promise.all([open(), open()])) expect((await keys.entries()).size).toBe(3);
+  });
+
+  it('that is a folder stops the start', async () => {
+    mkdirSync(path());
+    await expect(open()).rejects.toThrow(`${path()} cannot be imported (EISDIR)`);
+  });
+
+  it('changes nothing that the store has', async () => {
+    await (await open()).add(alice, { name: 'revoked since', createdAt, revokedAt: createdAt });
+    writeFileSync(path(), JSON.stringify({ keys: fields }), { mode: 0o600 });
+    expect(await (await open()).find(alice)).toMatchObject({ name: 'revoked since', revokedAt: createdAt });
+  });
+
+  it.each([
+    ['{"keys": {', 'is not valid JSON'],
+    ['[]', 'is not a key file'],
+    ['{"keys": {"alice": {"name": "alice", "createdAt": ""}}}', 'the entry alice… is not a key'],
+    [`{"keys": {"${alice}": {"name": "alice"}, "${bob}": {"name": 1}}}`, 'the entry bbbbbbbbbbbb… is not a key'],
+  ])('with the content %s stops the start, with its path, and nothing is imported', async (text, message) => {
+    writeFileSync(path(), text, { mode: 0o600 });
+    await expect(open()).rejects.toThrow(message);
+    await expect(open()).rejects.toThrow(path());
+    rmSync(path());
+    expect((await (await open()).entries()).size).toBe(0);
+  });
+
+  it.each([0o620, 0o602, 0o666])('with the mode %o, which lets others write it, stops the start', async (mode) => {
+    writeFileSync(path(), JSON.stringify({ keys: fields }));
+    chmodSync(path(), mode);
+    await expect(open()).rejects.toThrow(
+      `${path()} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`,
+    );
+  });
+});
+
+describe('keys in Redis in the form of version 0.1', () => {
+  beforeEach(async () => {
+    redis = await startRedis();
+    onTestFinished(redis.stop);
+    // As that version wrote them.
+    const key = (digest: string): string => `gatehouse:key:${digest}`;
+    await redis.cli(
+      ...['HSET', key(alice), 'createdAt', createdAt, 'name', 'alice "the, key" 鍵', 'rate', '50', 'team', 'core'],
+    );
+    await redis.cli(
+      ...['HSET', key(bob), 'createdAt', createdAt, 'name', 'bob', 'revokedAt', '2026-02-01T00:00:00.000Z'],
+    );
+    await redis.cli('HSET', key(carol), 'createdAt', createdAt, 'name', 'development', 'development', 'true');
+  });
+
+  it('get the new form once', async () => {
+    const [one, other] = await Promise.all([open(), open()]);
+    for (const keys of [one, other])
+      expect([...(await keys.entries()).values()].sort((a, b) => a.id.localeCompare(b.id))).toEqual(records);
+    expect(await redis?.cli('KEYS', '*')).toBe('gatehouse:key');
+    // A hash that comes later is no key: it may be of a backup of Redis, where it was not revoked.
+    await redis?.cli('HSET', `gatehouse:key:${'d'.repeat(64)}`, 'name', 'dora');
+    expect((await (await open()).entries()).size).toBe(3);
+  });
+
+  it('change nothing that has the new form, and leave what is no key', async () => {
+    await redis?.cli('HSET', 'gatehouse:key', alice, JSON.stringify({ name: 'revoked since', revokedAt: createdAt }));
+    await redis?.cli('SET', `gatehouse:key:${'e'.repeat(64)}`, 'text');
+    await redis?.cli('HSET', 'gatehouse:key:other', 'name', 'other');
+    const keys = await open();
+    expect(await keys.find(alice)).toMatchObject({ name: 'revoked since', revokedAt: createdAt });
+    expect((await keys.entries()).size).toBe(3);
+    expect((await redis?.cli('KEYS', 'gatehouse:key:*'))?.split('\n').sort()).toEqual([
+      ...[`gatehouse:key:${'e'.repeat(64)}`, 'gatehouse:key:other'],
+    ]);
+  });
+
+  it('get the new form later if Redis does not respond at first', async () => {
+    redis?.pause();
+    const keys = await open(redis?.url, 200);
+    await expect(keys.find(alice)).rejects.toThrow('Redis is unreachable');
+    redis?.resume();
+    await eventually(async () => (await keys.find(alice).catch(() => undefined)) !== undefined);
+  });
+
+  it('stay as they are for a user without the rights, and the log says what to do', async () => {
+    await redis?.cli('ACL', 'SETUSER', 'gateway', 'on', '>pass', '-@all', '+ping', '+hget', '%R~gatehouse:key');
+    await open(redis?.url.replace('//', '//gateway:pass@'));
+    expect(lines.join()).toMatch(/NOPERM.*run `gatehouse keys list` with the rights of operator/);
+    expect((await (await open()).entries()).size).toBe(3);
+  });
+});
