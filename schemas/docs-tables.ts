@@ -5,7 +5,7 @@ import type { PermissionRow as PermissionRow } from '../gateway/auth/permissions
 import { permissionFields, permissionNames } from '../gateway/auth/permissions/permission-fields.ts';
 import { skipReasonNames, skipReasons } from '../gateway/routing-policy/skip-reasons.ts';
 import { loadNetworks } from '../gateway/network-files/load-networks.ts';
-import { networkFile } from '../gateway/network-files/options/network-file.ts';
+import { networkFile } from '../gateway/network-files/options/network-schema.ts';
 import type { Option, OptionSchema, ValueSchema } from '../gateway/network-files/options/option.ts';
 import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';

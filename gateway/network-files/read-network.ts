@@ -1,5 +1,5 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { compileFileSchema } from './options/compile-file-schema.ts';
+import { compileFileSchema } from './options/network-schema.ts';
 import { checkFailsafe } from './checks/check-failsafe.ts';
 import { checkCoverage, checkRoutes, checkTransactions } from './check-routes.ts';
 import { checkUnits } from './checks/check-units.ts';
@@ -13,7 +13,7 @@ import type { LoadOptions } from './load-options.ts';
 import { withTransactionRoutes } from './method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
 import { isWildcard, coversMethod } from './options/method-pattern.ts';
-import { networkFile } from './options/network-file.ts';
+import { networkFile } from './options/network-schema.ts';
 import { networkOptions } from './options/network-options.ts';
 import { networkSchema } from './options/network-schema.ts';
 import { finishTexts, readValues } from './read-values.ts';

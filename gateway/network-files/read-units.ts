@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { errorCode } from '../config/log.ts';
-import { compileFileSchema } from './options/compile-file-schema.ts';
+import { compileFileSchema } from './options/network-schema.ts';
 import { checkUnits, type CountsOf } from './checks/check-units.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml } from './diagnostics/parse-yaml.ts';

@@ -93,8 +93,8 @@ describe('defaults.yaml', () => {
 
   it('leaves the positions of what network files have', () => {
     expect(diagnosticsWith('hedge: 0\n', { 'base.yaml': `${base}hedge: -1\n${upstreams}` })).toEqual([
-      'defaults.yaml:1:8 hedge: expected off, or whole number of milliseconds, 1 to 60000',
-      'base.yaml:3:8 hedge: expected off, or whole number of milliseconds, 1 to 60000',
+      'defaults.yaml:1:8 hedge: expected off, or whole number of milliseconds from 1 to 60000',
+      'base.yaml:3:8 hedge: expected off, or whole number of milliseconds from 1 to 60000',
     ]);
     expect(diagnosticsWith('hedge: 60\n', { 'base.yaml': base })).toEqual([
       'base.yaml:1:1 upstreams is missing: expected list of at least one upstream',

@@ -21,16 +21,16 @@ describe('failsafe', () => {
     ['{ "*": { timeoutMs: 5 } }', '3:13 failsafe.*: expected method, or start of methods with * after it'],
     [
       '{ eth_call: { timeoutMs: 0 } }',
-      '3:36 failsafe.eth_call.timeoutMs: expected whole number of milliseconds, 1 to 600000',
+      '3:36 failsafe.eth_call.timeoutMs: expected whole number of milliseconds from 1 to 600000',
     ],
     [
       '{ eth_call: { timeoutMs: 600001 } }',
-      '3:36 failsafe.eth_call.timeoutMs: expected whole number of milliseconds, 1 to 600000',
+      '3:36 failsafe.eth_call.timeoutMs: expected whole number of milliseconds from 1 to 600000',
     ],
     ['{ eth_call: { maxAttempts: 0 } }', '3:38 failsafe.eth_call.maxAttempts: expected whole number from 1 to 100'],
     [
       '{ eth_call: { hedgeAfterMs: never } }',
-      '3:39 failsafe.eth_call.hedgeAfterMs: expected off, or whole number of milliseconds, 1 to 60000',
+      '3:39 failsafe.eth_call.hedgeAfterMs: expected off, or whole number of milliseconds from 1 to 60000',
     ],
     ['{ eth_call: { timeout: 5 } }', '3:25 failsafe.eth_call.timeout is not known; did you mean timeoutMs?'],
     ['{ eth_call: {} }', '3:23 failsafe.eth_call: expected map with timeoutMs, hedgeAfterMs or maxAttempts'],

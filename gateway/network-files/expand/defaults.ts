@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { basename } from 'node:path';
-import { compileFileSchema } from '../options/compile-file-schema.ts';
+import { compileFileSchema } from '../options/network-schema.ts';
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts';
 import { explainErrors } from '../diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from '../diagnostics/parse-yaml.ts';

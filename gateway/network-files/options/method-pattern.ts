@@ -6,8 +6,12 @@ const TITLE = 'method, or start of methods with * after it';
 
 export const methodPattern = { title: TITLE, type: 'string', pattern: PATTERN } as const satisfies ValueSchema;
 
-/** A map by method. */
 export const methodNames = { title: TITLE, pattern: PATTERN } as const satisfies ValueSchema;
+
+/** A map by method or wildcard. */
+export function byMethod<const Member extends ValueSchema>(title: string, member: Member) {
+  return { title, type: 'object', propertyNames: methodNames, additionalProperties: member } as const;
+}
 
 export function isWildcard(name: string): boolean {
   return name.endsWith('*');

@@ -104,3 +104,40 @@ type ValueOfType<Type> = Type extends 'string'
     : Type extends 'boolean'
       ? boolean
       : never;
+
+/*
+ * Schemas of usual values. Their titles say what a diagnostic expects.
+ */
+
+/** @param unit such as `milliseconds` */
+export function whole(minimum: number, maximum?: number, unit?: string) {
+  const noun = unit === undefined ? 'whole number' : `whole number of ${unit}`;
+  if (maximum === undefined) return { title: `${noun} from ${minimum}`, type: 'integer', minimum } as const;
+  return { title: `${noun} from ${minimum} to ${maximum}`, type: 'integer', minimum, maximum } as const;
+}
+
+export const aboveZero = { title: 'number above 0', type: 'number', exclusiveMinimum: 0 } as const;
+
+export const trueOrFalse = { title: 'true or false', type: 'boolean' } as const;
+
+export function text<const Pattern extends string>(title: string, pattern: Pattern) {
+  return { title, type: 'string', pattern } as const;
+}
+
+export function oneOf<const Names extends readonly string[]>(...names: Names) {
+  return { title: `${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`, enum: names };
+}
+
+export function listOf<const Items extends ValueSchema>(title: string, items: Items) {
+  return { title, type: 'array', minItems: 1, items } as const;
+}
+
+/** A value of one of two schemas, by its type. */
+export function either<const Then extends Partial<ValueSchema>, const Else extends Partial<ValueSchema>>(
+  title: string,
+  type: NonNullable<ValueSchema['if']>['type'],
+  then: Then,
+  otherwise: Else,
+) {
+  return { title, if: { type }, then: { ...then, title }, else: { ...otherwise, title } } as const;
+}

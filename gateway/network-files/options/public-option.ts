@@ -1,4 +1,4 @@
-import type { OptionSchema } from './option.ts';
+import { aboveZero, whole, type OptionSchema } from './option.ts';
 import { publicFields, totalFields } from './public-fields.generated.ts';
 
 /** Calls without a key. The fields of a key are generated from the table of permissions. */
@@ -25,35 +25,18 @@ export const publicCallers = {
       type: 'object',
       dependentRequired: { burst: ['rate'] },
       properties: {
-        rate: {
-          title: 'number above 0',
-          description: 'Transactions per second.',
-          type: 'number',
-          exclusiveMinimum: 0,
-          isRequired: true,
-        },
-        burst: {
-          title: 'whole number from 1',
-          description: 'Transactions at once; default: those of one second.',
-          type: 'integer',
-          minimum: 1,
-        },
+        rate: { ...aboveZero, description: 'Transactions per second.', isRequired: true },
+        burst: { ...whole(1), description: 'Transactions at once; default: those of one second.' },
       },
     },
     ipv4Prefix: {
-      title: 'whole number, 8 to 32',
+      ...whole(8, 32),
       description: 'Bits of an IPv4 address that share one limit.',
-      type: 'integer',
-      minimum: 8,
-      maximum: 32,
       default: 32,
     },
     ipv6Prefix: {
-      title: 'whole number, 16 to 64',
+      ...whole(16, 64),
       description: 'Bits of an IPv6 address that share one limit. Each /48 has the limits of 16 of them.',
-      type: 'integer',
-      minimum: 16,
-      maximum: 64,
       default: 64,
     },
     total: {
