@@ -99,7 +99,9 @@ function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWi
   const options: Readonly<Record<string, OptionSchema & Partial<Option<string>>>> = properties;
   return Object.entries(options).flatMap(([name, option]) => {
     const { description, default: value, replaces = replacedWithMap, items, additionalProperties: member } = option;
+    const { membersAs } = option;
     const row = [code(prefix + name), value === undefined ? '' : code(JSON.stringify(value)), replaces, description];
+    if (membersAs !== undefined) return [row];
     const inside = items === undefined ? (member === undefined ? '.' : '.<method>.') : '[].';
     return [row, ...optionRows(items ?? member ?? option, prefix + name + inside, replaces)];
   });

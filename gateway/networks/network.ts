@@ -107,7 +107,7 @@ export class OpenNetwork implements Network {
 
     this.config = config;
     this.#parts = parts;
-    this.bounds = boundsOf(replaceable);
+    this.bounds = replaceable.bounds;
     this.publicAccess = openPublicAccess(config, replaceable.public, parts, previous);
     this.sockets = metrics.socketMetrics(slug);
     const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
@@ -297,11 +297,6 @@ function isServing({ drain }: Upstream): boolean {
 
 function sourcesIn(router: Router): SubscriptionSources {
   return { all: router.all.filter(isServing), request: (...call) => requestUpstreams(router, ...call) };
-}
-
-function boundsOf(config: ReplaceableConfig): Bounds {
-  const { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes } = config;
-  return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
 }
 
 function openFilters(

@@ -6,7 +6,7 @@ import {
   type NetworkConfig,
   type UpstreamConfig,
 } from '../../gateway/network-files/network-config.ts';
-import type { Option } from '../../gateway/network-files/options/option.ts';
+import type { Option, OptionSchema } from '../../gateway/network-files/options/option.ts';
 import { configOf, diagnosticsIn } from './load.ts';
 import { usedOptions } from './option-use.ts';
 
@@ -34,6 +34,13 @@ function diagnosticsWith(table: string, option: object): string[] {
   );
 }
 
+/** A map without a value has the defaults of its members. */
+function defaultOf({ default: value, type, properties = {} }: OptionSchema): unknown {
+  const members = Object.entries(properties).filter(([, member]) => member.default !== undefined);
+  const ofMembers = Object.fromEntries(members.map(([name, member]) => [name, member.default]));
+  return type === 'object' && value !== undefined ? { ...(value as object), ...ofMembers } : value;
+}
+
 describe('an option of a network file', () => {
   it('is used by code', { timeout: 120_000 }, () => {
     const used = usedOptions();
@@ -59,7 +66,7 @@ describe('an option of a network file', () => {
     const network = configOf('base', fileWith(table, {}));
     const values = table === 'networkOptions' ? network : network.upstreams[0];
     expect(values).toHaveProperty('name');
-    expect(values?.[name as keyof typeof values]).toEqual(option.default);
+    expect(values?.[name as keyof typeof values]).toEqual(defaultOf(option));
   });
 
   it.each(rows)(

@@ -83,7 +83,7 @@ it('trace_filter is not sent again after another error', async () => {
 
 it('maxBlockRange bounds trace_filter that a wildcard opens', async () => {
   const chain = new LogChain(5_000, () => 1);
-  const nodes = await withLogNodes(chain, [{}], { methods: ['eth', 'trace_*'], maxBlockRange: 1_000 });
+  const nodes = await withLogNodes(chain, [{}], { methods: ['eth', 'trace_*'], bounds: { maxBlockRange: 1_000 } });
   expect(errorIn(await traces(nodes, 1_000))?.message).toContain('maxBlockRange is 1000');
   expect((await traces(nodes, 999)).text).toBe(responseWith(chain.logs(0, 999)));
 });

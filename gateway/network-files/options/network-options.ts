@@ -4,7 +4,7 @@ import { byMethod, methodPattern } from './method-pattern.ts';
 import { aboveZero, either, listOf, oneOf, text, trueOrFalse, whole } from './option.ts';
 import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
-import { publicCallers } from './public-option.ts';
+import { bounds, publicCallers } from './public-option.ts';
 import { unitsMap } from './units-option.ts';
 import { agree, networkAudit, upstreamAudit, verify, witnesses } from './verify-option.ts';
 
@@ -346,16 +346,7 @@ export const networkOptions = {
     default: {},
     replaces: 'network',
   },
-  maxBlockRange: { ...whole(1), description: 'Maximum blocks in the range of a log filter.', replaces: 'network' },
-  maxAddresses: { ...whole(1), description: 'Maximum addresses of a log filter.', replaces: 'network' },
-  maxStorageKeys: { ...whole(1), description: 'Maximum storage keys of `eth_getProof`.', replaces: 'network' },
-  maxSimulatedCalls: { ...whole(1), description: 'Maximum calls of `eth_simulateV1`.', replaces: 'network' },
-  maxResponseBytes: {
-    ...whole(1),
-    description: 'Maximum bytes of the response to a call.',
-    default: 25_000_000,
-    replaces: 'network',
-  },
+  bounds: { ...bounds, replaces: 'network' },
   upstreams: {
     title: 'list of at least one upstream',
     description: 'The upstreams of the network, best first.',
@@ -388,3 +379,11 @@ export const networkOptions = {
     replaces: 'network',
   },
 } as const satisfies Readonly<Record<string, NetworkOption>>;
+
+/** What replaces an option that was renamed, by its path without indices. It is an error, as another unknown name is. */
+export const successors: ReadonlyMap<string, string> = new Map(
+  Object.keys(bounds.properties).flatMap((name): [string, string][] => [
+    [name, `write bounds: { ${name}: … }`],
+    [`public.${name}`, `write public: { bounds: { ${name}: … } }`],
+  ]),
+);

@@ -37,6 +37,7 @@ export function defaultsSchema(): object {
 /** Members of a row that JSON Schema does not have, or that are converted themselves. */
 const converted: ReadonlySet<string> = new Set<keyof Option<string>>([
   'isRequired',
+  'membersAs',
   'replaces',
   'hasVariables',
   'isFile',

@@ -34,6 +34,8 @@ export interface OptionSchema extends ValueSchema {
   readonly description: string;
   /** Used if the file has no value. Without a default, the value is undefined. */
   readonly default?: unknown;
+  /** The option with the same members, where docs/networks.md has them. */
+  readonly membersAs?: string;
   /** `by other options`: `dependentRequired` of the map says when; otherwise the text is empty. */
   readonly isRequired?: true | 'by other options';
 }

@@ -15,11 +15,6 @@ export const publicFields = {
   sockets: { ...whole(1), description: "Maximum open WebSockets, per gateway." },
   subscriptions: { ...whole(1), description: "Maximum open subscriptions, per gateway." },
   concurrency: { ...whole(1), description: "Maximum requests in flight, per gateway; default: 256; others wait for up to 1 s." },
-  maxBlockRange: { ...whole(1), description: "Maximum blocks in the range of a log filter." },
-  maxAddresses: { ...whole(1), description: "Maximum addresses of a log filter." },
-  maxStorageKeys: { ...whole(1), description: "Maximum storage keys of `eth_getProof`." },
-  maxSimulatedCalls: { ...whole(1), description: "Maximum calls of `eth_simulateV1`." },
-  maxResponseBytes: { ...whole(1), description: "Maximum bytes of the response to a call." },
 } as const;
 
 export const totalFields = {

@@ -1,6 +1,23 @@
 import { aboveZero, whole, type OptionSchema } from './option.ts';
 import { publicFields, totalFields } from './public-fields.generated.ts';
 
+const boundRows = {
+  maxBlockRange: { ...whole(1), description: 'Maximum blocks in the range of a log filter.' },
+  maxAddresses: { ...whole(1), description: 'Maximum addresses of a log filter.' },
+  maxStorageKeys: { ...whole(1), description: 'Maximum storage keys of `eth_getProof`.' },
+  maxSimulatedCalls: { ...whole(1), description: 'Maximum calls of `eth_simulateV1`.' },
+  maxResponseBytes: { ...whole(1), description: 'Maximum bytes of the response to a call.' },
+} as const satisfies Readonly<Record<string, OptionSchema>>;
+
+/** What one call may request. */
+export const bounds = {
+  title: `map with ${Object.keys(boundRows).slice(0, -1).join(', ')} or maxResponseBytes`,
+  description: 'Bounds of a call of any caller. A call beyond one is rejected with -32005, which names the bound.',
+  type: 'object',
+  properties: { ...boundRows, maxResponseBytes: { ...boundRows.maxResponseBytes, default: 25_000_000 } },
+  default: {},
+} as const satisfies OptionSchema;
+
 /** Calls without a key. The fields of a key are generated from the table of permissions. */
 export const publicCallers = {
   title: 'map of permissions and limits',
@@ -18,6 +35,13 @@ export const publicCallers = {
       ...publicFields.concurrency,
       description: 'Maximum requests in flight, per gateway; others wait for up to 1 s.',
       default: 16,
+    },
+    bounds: {
+      title: bounds.title,
+      description: 'Bounds of calls without a key, as those of the network. The lower one holds.',
+      type: 'object',
+      properties: boundRows,
+      membersAs: 'bounds',
     },
     perSender: {
       title: 'map with rate, which may have burst beside it',
