@@ -141,7 +141,7 @@ function checkTimes(
 ): Diagnostic[] {
   const isHedged = (method: string): boolean => knownMethods.includes(method) && sendsTransactions?.(method) !== true;
   return Object.entries(entries).flatMap(([pattern, { timeoutMs = Infinity, hedgeAfterMs = 'off' }]): Diagnostic[] => {
-    const at = [...path, pattern];
+    const at = pattern === '*' ? path : [...path, pattern];
     const matches = matchesOf(pattern, sent);
     if (matches.length === 0)
       return [{ ...noMethod(at, 'that the network sends to upstreams', sent), isOfAll: true as const }];

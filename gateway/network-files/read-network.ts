@@ -8,8 +8,8 @@ import { mergeDefaults, type Defaults } from './expand/defaults.ts';
 import { expandProvider } from './expand/expand-provider.ts';
 import type { LoadOptions } from './load-options.ts';
 import { withTransactionRoutes } from './method-upstreams.ts';
-import type { NetworkConfig } from './network-config.ts';
-import { isWildcard } from './options/method-pattern.ts';
+import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
+import { entriesByMethod, isWildcard } from './options/method-pattern.ts';
 import { networkFile } from './options/network-schema.ts';
 import { networkOptions } from './options/network-options.ts';
 import { networkSchema } from './options/network-schema.ts';
@@ -42,6 +42,12 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions, de
   return { network, diagnostics: [...schemaDiagnostics, ...otherDiagnostics].map(locate), locate };
 }
 
+type Failsafe = NetworkConfig['failsafe'][string];
+
+function withFailsafe({ failsafe, ...upstream }: UpstreamConfig): UpstreamConfig {
+  return { ...upstream, ...(failsafe !== undefined && { failsafe: entriesByMethod<Failsafe>(failsafe) }) };
+}
+
 type ReadFile = Omit<NetworkConfig, 'slug' | 'openMethods' | 'developmentMethods'>;
 
 /** Checks what the schema cannot: texts, method names, duplicate names of upstreams. */
@@ -56,9 +62,9 @@ function completeNetwork(
   const complete = { name: '', chainId: 0, ...values, upstreams: given };
   const read = finishTexts(networkOptions, complete, [], options.env, diagnostics) as unknown as ReadFile;
   const upstreams = read.upstreams.map((upstream, index) =>
-    expandProvider(upstream, read.chainId, ['upstreams', index], diagnostics),
+    withFailsafe(expandProvider(upstream, read.chainId, ['upstreams', index], diagnostics)),
   );
-  const file = { ...read, upstreams };
+  const file = { ...read, upstreams, failsafe: entriesByMethod<Failsafe>(read.failsafe) };
   const selected = selectMethods(file.methods, options, diagnostics);
   const developmentMethods = isDevelopmentNetwork(file) ? (options.developmentMethods ?? []) : [];
   const methods = [...new Set([...selected.methods, ...developmentMethods.filter((name) => !isWildcard(name))])];

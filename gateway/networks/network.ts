@@ -141,7 +141,6 @@ export class OpenNetwork implements Network {
       checkResult: parts.resultCheck,
       confirmNull: replaceable.confirmNull,
       isDevelopment,
-      hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
       ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
       metrics: metrics.routing.networkMetrics(slug, replaceable.private?.fallbackAfterMs !== undefined),
       // Calls in progress still count towards the concurrency.

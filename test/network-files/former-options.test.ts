@@ -2,6 +2,11 @@ import { expect, it } from 'vitest';
 import { diagnosticsIn, diagnosticsOf, good } from './load.ts';
 
 it.each([
+  [
+    'hedge: off',
+    '6:1 hedge is not known: write failsafe: { hedgeAfterMs: off }, or failsafe: { hedgeMinMs: … } for a number',
+  ],
+  ['    timeoutMs: 5', '6:5 upstreams[0].timeoutMs is not known: write failsafe: { timeoutMs: … }'],
   ['maxBlockRange: 5', '6:1 maxBlockRange is not known: write bounds: { maxBlockRange: … }'],
   [
     'public: { maxAddresses: 5 }',

@@ -157,7 +157,9 @@ it('upstreams at their limits get further parts later', async () => {
 
 it('refused ranges open no circuit and use no retry budget', async () => {
   const chain = new LogChain(1_000, () => 1);
-  const { getLogs, gateway, nodes } = await withLogNodes(chain, [{ maxResults: 1 }, {}], { hedge: 100 });
+  const { getLogs, gateway, nodes } = await withLogNodes(chain, [{ maxResults: 1 }, {}], {
+    failsafe: { hedgeMinMs: 100 },
+  });
   // The refusals of one filter say nothing about others.
   for (let round = 0; round < 60; round++)
     await getLogs(0, 9, { address: [...contracts, `0x${String(round).padStart(40, '0')}`] });

@@ -1,6 +1,6 @@
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkPem, checkProxy, checkUrl } from './check-upstream-text.ts';
-import { byMethod, methodPattern } from './method-pattern.ts';
+import { byMethod, forMethods, methodPattern } from './method-pattern.ts';
 import { aboveZero, either, listOf, oneOf, text, trueOrFalse, whole } from './option.ts';
 import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
@@ -15,22 +15,17 @@ const pem = text('full path of a PEM file, or ${file:/path}', '^(/|\\$\\{|-----B
 const milliseconds = whole(1, 600_000, 'milliseconds');
 
 const HEDGE_TITLE = 'off, or whole number of milliseconds from 1 to 60000';
-const hedgeDelay = either(HEDGE_TITLE, 'integer', whole(1, 60_000), { const: 'off' });
+const MAX_HEDGE_MS = 60_000;
 
-/** Times of calls by method. */
+/** Times of calls. */
 const times = {
-  timeoutMs: { ...milliseconds, description: 'Time for one attempt, in ms.' },
+  timeoutMs: { ...milliseconds, description: 'Time for one attempt, in ms; default: see below.' },
   hedgeAfterMs: {
-    ...hedgeDelay,
-    description: 'Time in ms after which a read is hedged, whatever its usual time is; or off.',
+    ...either(HEDGE_TITLE, 'integer', whole(1, MAX_HEDGE_MS), { const: 'off' }),
+    description:
+      'Time in ms after which a read is hedged; or off. Default: the 95th percentile of its method. The first response is used.',
   },
 } as const satisfies Readonly<Record<string, OptionSchema>>;
-
-const failsafeOf = <const Rows extends Readonly<Record<string, OptionSchema>>>(names: string, properties: Rows) =>
-  byMethod(`map of methods to maps with ${names}`, {
-    ...{ title: `map with ${names}`, type: 'object', minProperties: 1 },
-    properties,
-  } as const);
 
 /**
  * Options of an upstream. Everything about an option is in its row: the type of `UpstreamConfig`, reading, JSON Schema,
@@ -102,14 +97,10 @@ export const upstreamOptions = {
     description: 'Maximum bytes of a response of this upstream; default: UPSTREAM_RESPONSE_MAX_BYTES.',
     replaces: 'upstream',
   },
-  timeoutMs: {
-    ...milliseconds,
-    description: 'Time for one attempt, in ms; default: see below.',
-    replaces: 'nothing',
-  },
   failsafe: {
-    ...failsafeOf('timeoutMs or hedgeAfterMs', times),
-    description: 'As `failsafe` of the network, for attempts at this upstream, without `maxAttempts`.',
+    ...forMethods(times),
+    description: 'As `failsafe` of the network, for attempts at this upstream: `timeoutMs` and `hedgeAfterMs` only.',
+    membersAs: 'failsafe',
     replaces: 'nothing',
   },
   priority: {
@@ -302,23 +293,20 @@ export const networkOptions = {
     default: 'behind',
     replaces: 'network',
   },
-  hedge: {
-    ...hedgeDelay,
-    description:
-      'Minimum delay in ms before a slow read is hedged, or off. A read is hedged after this delay and after the 95th percentile of its method; the first response is used.',
-    default: 50,
-    replaces: 'network',
-  },
   failsafe: {
-    ...failsafeOf('timeoutMs, hedgeAfterMs or maxAttempts', {
+    ...forMethods({
       ...times,
+      hedgeMinMs: {
+        ...whole(1, MAX_HEDGE_MS, 'milliseconds'),
+        description: 'Minimum of that percentile in ms, where there is no hedgeAfterMs; default: 50.',
+      },
       maxAttempts: {
         ...whole(1, 100),
         description: 'Maximum requests to upstreams for one call: retries, hedges and confirmations count.',
       },
     }),
     description:
-      'Time for one attempt, delay of the hedge and maximum attempts by method or wildcard: `debug_*: { timeoutMs: 60000 }`. See below.',
+      'Times and attempts of all methods, and by method or wildcard: `{ timeoutMs: 5000, debug_*: { timeoutMs: 60000 } }`. See below.',
     default: {},
     replaces: 'network',
   },
@@ -381,9 +369,12 @@ export const networkOptions = {
 } as const satisfies Readonly<Record<string, NetworkOption>>;
 
 /** What replaces an option that was renamed, by its path without indices. It is an error, as another unknown name is. */
-export const successors: ReadonlyMap<string, string> = new Map(
-  Object.keys(bounds.properties).flatMap((name): [string, string][] => [
+export const successors: ReadonlyMap<string, string> = new Map([
+  ['hedge', 'write failsafe: { hedgeAfterMs: off }, or failsafe: { hedgeMinMs: … } for a number'],
+  ['upstreams.timeoutMs', 'write failsafe: { timeoutMs: … }'],
+  ['upstreams.timeout', 'write failsafe: { timeoutMs: … }'],
+  ...Object.keys(bounds.properties).flatMap((name): [string, string][] => [
     [name, `write bounds: { ${name}: … }`],
     [`public.${name}`, `write public: { bounds: { ${name}: … } }`],
   ]),
-);
+]);

@@ -44,23 +44,27 @@ const converted: ReadonlySet<string> = new Set<keyof Option<string>>([
   'check',
   'items',
   'properties',
+  'patternProperties',
   'additionalProperties',
 ]);
 
 export function jsonSchemaOf(schema: ValueSchema): object {
-  const { items, properties, additionalProperties } = schema;
+  const { items, properties, patternProperties, additionalProperties } = schema;
   return {
     ...Object.fromEntries(Object.entries(schema).filter(([member]) => !converted.has(member))),
     ...(items !== undefined && { items: jsonSchemaOf(items) }),
     ...(additionalProperties !== undefined && { additionalProperties: jsonSchemaOf(additionalProperties) }),
+    ...(patternProperties !== undefined && { patternProperties: jsonSchemasOf(patternProperties) }),
     ...(properties !== undefined && {
       additionalProperties: false,
       ...requiredOf(properties),
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([name, property]) => [name, jsonSchemaOf(property)]),
-      ),
+      properties: jsonSchemasOf(properties),
     }),
   };
+}
+
+function jsonSchemasOf(schemas: Readonly<Record<string, ValueSchema>>): object {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, jsonSchemaOf(schema)]));
 }
 
 function requiredOf(properties: NonNullable<ValueSchema['properties']>): { required?: string[] } {

@@ -19,6 +19,8 @@ export interface ValueSchema {
   readonly items?: ValueSchema;
   /** Of a map with these members and no others. */
   readonly properties?: Readonly<Record<string, OptionSchema>>;
+  /** Of a map with `properties` and, by pattern of their names, maps with the same members. Read as a map by method: see `entriesByMethod`. */
+  readonly patternProperties?: Readonly<Record<string, ValueSchema>>;
   /** Of a map with any names. */
   readonly additionalProperties?: ValueSchema;
   readonly propertyNames?: ValueSchema;
@@ -82,13 +84,15 @@ export type ValueOf<Schema> = Schema extends { then: infer Then; else: infer Els
       ? Member
       : Schema extends { items: infer Item }
         ? readonly ValueOf<Item>[]
-        : Schema extends { properties: infer Rows }
-          ? ValuesOf<Rows>
-          : Schema extends { additionalProperties: infer Member }
-            ? Readonly<Record<string, ValueOf<Member>>>
-            : Schema extends { type: infer Type }
-              ? ValueOfType<Type>
-              : never;
+        : Schema extends { patternProperties: Readonly<Record<string, infer Entry>> }
+          ? Readonly<Record<string, ValueOf<Entry>>>
+          : Schema extends { properties: infer Rows }
+            ? ValuesOf<Rows>
+            : Schema extends { additionalProperties: infer Member }
+              ? Readonly<Record<string, ValueOf<Member>>>
+              : Schema extends { type: infer Type }
+                ? ValueOfType<Type>
+                : never;
 
 /** Type of a map with these options. Options without a default are undefined if the file does not set them. */
 export type ValuesOf<Rows> = {
