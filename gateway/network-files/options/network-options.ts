@@ -197,6 +197,16 @@ export const networkOptions = {
     isRequired: true,
     replaces: 'chain',
   },
+  currency: {
+    ...text('symbol of 1 to 11 letters and digits', '^[A-Za-z0-9]{1,11}$'),
+    description: 'Symbol of the native currency, for wallets. Default: that of the known chain, else ETH.',
+    replaces: 'network',
+  },
+  explorer: {
+    ...text('http or https URL without user', '^https?://[^\\s@]+$'),
+    description: 'URL of a block explorer, for wallets and pages. Default: that of the known chain.',
+    replaces: 'network',
+  },
   development: {
     ...trueOrFalse,
     description:
