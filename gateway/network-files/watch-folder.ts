@@ -57,7 +57,7 @@ export class FolderWatcher {
     if (this.#isChecking) return;
     this.#isChecking = true;
     let unsettled: string | undefined;
-    while (this.#isDue && !this.#isClosed) {
+    while (this.#isDue) {
       this.#isDue = false;
       const folder = findFolder(this.#folder);
       const { fingerprint, inode } = await readFolderState(folder, this.#options.otherFiles());
