@@ -144,7 +144,7 @@ async function startAll(): Promise<Contender[]> {
   const upstream = (name: string, port: number) => ({
     name,
     url: `http://127.0.0.1:${port}`,
-    timeoutMs: ATTEMPT_TIMEOUT_MS,
+    failsafe: { timeoutMs: ATTEMPT_TIMEOUT_MS },
   });
   // As with nginx, the first upstream is used again as soon as it works.
   const upstreams = [upstream('first', proxy.port), { ...upstream('second', second), priority: 2 }];

@@ -65,7 +65,7 @@ try {
   const upstreams = ['127.0.0.1', 'localhost'].map((host) => ({ name: host, url: `http://${host}:${port}` }));
   const rows = [['', 'CPU of the gateway', 'calls to upstreams', 'time']];
   for (const verify of levels) {
-    const network = { name: verify, chainId: CHAIN_ID, hedge: 'off', verify, upstreams };
+    const network = { name: verify, chainId: CHAIN_ID, failsafe: { hedgeAfterMs: 'off' }, verify, upstreams };
     const gateway = await startGateway(join(folder, verify), { networks: { chain: network }, env: { WORKERS: '1' } });
     for (const method of Object.keys(requests)) requests[method] = 0;
     const [before, startedAt] = [cpuMicroseconds(gateway.pid), performance.now()];

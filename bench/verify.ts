@@ -44,7 +44,10 @@ try {
     name: host,
     url: anvil.url.replace('127.0.0.1', host),
   }));
-  const files = levels.map((verify) => [verify, { name: verify, chainId: CHAIN_ID, hedge: 'off', verify, upstreams }]);
+  const files = levels.map((verify) => [
+    verify,
+    { name: verify, chainId: CHAIN_ID, failsafe: { hedgeAfterMs: 'off' }, verify, upstreams },
+  ]);
   const gateway = await startGateway(folder, {
     networks: Object.fromEntries(files) as Record<string, object>,
     env: { WORKERS: '1' },

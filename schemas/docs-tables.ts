@@ -5,7 +5,7 @@ import type { PermissionRow as PermissionRow } from '../gateway/auth/permissions
 import { permissionFields, permissionNames } from '../gateway/auth/permissions/permission-fields.ts';
 import { skipReasonNames, skipReasons } from '../gateway/routing-policy/skip-reasons.ts';
 import { loadNetworks } from '../gateway/network-files/load-networks.ts';
-import { networkFile } from '../gateway/network-files/options/network-file.ts';
+import { networkFile } from '../gateway/network-files/options/network-schema.ts';
 import type { Option, OptionSchema, ValueSchema } from '../gateway/network-files/options/option.ts';
 import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
@@ -99,7 +99,9 @@ function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWi
   const options: Readonly<Record<string, OptionSchema & Partial<Option<string>>>> = properties;
   return Object.entries(options).flatMap(([name, option]) => {
     const { description, default: value, replaces = replacedWithMap, items, additionalProperties: member } = option;
+    const { membersAs } = option;
     const row = [code(prefix + name), value === undefined ? '' : code(JSON.stringify(value)), replaces, description];
+    if (membersAs !== undefined) return [row];
     const inside = items === undefined ? (member === undefined ? '.' : '.<method>.') : '[].';
     return [row, ...optionRows(items ?? member ?? option, prefix + name + inside, replaces)];
   });

@@ -6,6 +6,10 @@ import { publicFieldNames, totalFieldNames } from '../gateway/auth/permissions/p
 export function publicFieldsModule(): string {
   return [
     '// Generated from gateway/auth/permissions/permission-fields.ts by `npm run generate`. Do not edit.',
+    "import { aboveZero, listOf, whole } from './option.ts';",
+    '',
+    "const texts = { ...listOf('list of texts', { title: 'text', type: 'string', minLength: 1 }), uniqueItems: true } as const;",
+    '',
     `export const publicFields = ${optionsOf(publicFieldNames)} as const;`,
     '',
     `export const totalFields = ${optionsOf(totalFieldNames)} as const;`,
@@ -14,17 +18,11 @@ export function publicFieldsModule(): string {
 }
 
 function optionsOf(names: readonly PermissionField[]): string {
-  return JSON.stringify(Object.fromEntries(names.map((name) => [name, optionOf(name)])), undefined, 2);
+  return `{\n${names.map((name) => `  ${name}: ${optionOf(name)},\n`).join('')}}`;
 }
 
-function optionOf(name: PermissionField): object {
+function optionOf(name: PermissionField): string {
   const { read, meaning } = permissionFields[name];
-  const description = `${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}.`;
-  if (!numberForms.has(read)) {
-    const items = { title: 'text', type: 'string', minLength: 1 };
-    return { title: 'list of texts', description, type: 'array', minItems: 1, uniqueItems: true, items };
-  }
-  return read === readDecimal
-    ? { title: 'number above 0', description, type: 'number', exclusiveMinimum: 0 }
-    : { title: 'whole number from 1', description, type: 'integer', minimum: 1 };
+  const schema = !numberForms.has(read) ? 'texts' : read === readDecimal ? 'aboveZero' : 'whole(1)';
+  return `{ ...${schema}, description: ${JSON.stringify(`${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}.`)} }`;
 }

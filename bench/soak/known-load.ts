@@ -64,7 +64,11 @@ export class KnownLoad {
   /** The network file for a gateway. @param client path by which nodes identify the gateway */
   file(client = ''): object {
     const upstreams = this.#upstreams.map(({ proxy }, index) => ({
-      ...{ name: `node-${index}`, url: `http://127.0.0.1:${proxy.port}/${client}`, timeoutMs: this.#options.timeoutMs },
+      ...{
+        name: `node-${index}`,
+        url: `http://127.0.0.1:${proxy.port}/${client}`,
+        failsafe: { timeoutMs: this.#options.timeoutMs },
+      },
     }));
     return { name: 'Known', chainId: CHAIN_ID, upstreams };
   }

@@ -25,8 +25,6 @@ interface RouterOptions extends InspectOptions {
   readonly confirmNull: ConfirmNull;
   /** A development chain, whose node may remove blocks, or return an error for a transaction that it mines. */
   readonly isDevelopment: boolean;
-  /** Undefined: only methods with a delay of their own are hedged. */
-  readonly hedgeAfterMs: number | undefined;
   readonly balance: Balance;
   /** An upstream further behind is skipped; undefined: by the block time of the network. */
   readonly maxLagBlocks: number | undefined;
@@ -62,7 +60,7 @@ export class Router {
 
   /** @param previous of the same network before a reload: what it has learned is continued */
   constructor(all: readonly Upstream[], options: RouterOptions, previous?: Router) {
-    const { permitted, failsafe, hedgeAfterMs, isDevelopment, balance, chain, log } = options;
+    const { permitted, failsafe, isDevelopment, balance, chain, log } = options;
     this.all = all;
     this.options = options;
     this.chain = chain;
@@ -73,8 +71,7 @@ export class Router {
     this.hasLimits = all.some(({ limits }) => limits !== undefined);
     this.ranking = new Ranking(all, balance, previous?.ranking);
     this.budget = previous?.budget ?? new RetryBudget();
-    if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && !this.isAlone)
-      this.hedgeDelay = new HedgeDelay(hedgeAfterMs, previous?.hedgeDelay);
+    if (failsafe.hasHedges && !this.isAlone) this.hedgeDelay = new HedgeDelay(previous?.hedgeDelay);
     const lookups = permitted.sourcesOf(nodeMethods.transactionByHash);
     this.sent = new SentTransactions({ log, all, lookups, isDevelopment }, previous?.sent);
   }

@@ -1,6 +1,6 @@
-import type { CountsOf } from './checks/check-units.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import type { PublicOptions } from './network-config.ts';
+import type { CountName } from './options/units-formula.ts';
 import type { MethodFacts } from './select-methods.ts';
 
 /** Options for loading the network files. */
@@ -9,8 +9,8 @@ export interface LoadOptions extends MethodFacts {
   readonly folder: string;
   /** What development networks serve beside the methods of their files; undefined in production. */
   readonly developmentMethods?: readonly string[] | undefined;
-  /** What formulas of request units may count in the parameters of a method. */
-  readonly countsOf?: CountsOf;
+  /** What formulas of request units may count in the parameters of a method. Undefined: everything. */
+  readonly countsOf?: ((method: string) => readonly CountName[]) | undefined;
   /** Whether calls of the method are sent to upstreams. Undefined: not known, so it is not checked that one gets them. */
   readonly needsUpstream?: ((method: string) => boolean) | undefined;
   /** Whether a call of the method sends a transaction. */

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { errorCode } from '../config/log.ts';
-import { compileFileSchema } from './options/compile-file-schema.ts';
-import { checkUnits, type CountsOf } from './checks/check-units.ts';
+import { compileFileSchema } from './options/network-schema.ts';
+import { checkUnits } from './check-network.ts';
+import type { LoadOptions } from './load-options.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml } from './diagnostics/parse-yaml.ts';
 import { NetworkFilesError } from './load-networks.ts';
@@ -15,7 +16,7 @@ export type UnitsByMethod = Readonly<Record<string, number | string>>;
 export interface UnitsFacts {
   readonly knownMethods: readonly string[];
   readonly pricedMethods: readonly string[];
-  readonly countsOf: CountsOf;
+  readonly countsOf: LoadOptions['countsOf'];
 }
 
 /**

@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
 import { explainErrors, pathOf } from './diagnostics/explain-diagnostic.ts';
 import { expandText, readFileText, type Env } from './expand/expand-text.ts';
+import { successors } from './options/network-options.ts';
 import type { Option, OptionSchema, ValueSchema } from './options/option.ts';
 
 type Options = Readonly<Record<string, OptionSchema & Partial<Option<string>>>>;
@@ -18,7 +19,7 @@ export function readValues(
   const values = isObject(given) ? structuredClone(given) : {};
   if (validate(isObject(given) ? values : given)) return { values, diagnostics: [] };
   const errors = validate.errors ?? [];
-  const diagnostics = explainErrors(errors);
+  const diagnostics = explainErrors(errors, successors);
   for (const error of errors) removeWrongValue(values, error);
   // Sets the defaults of what was removed.
   validate(values);

@@ -29,13 +29,11 @@ export class FolderWatcher {
   #watcher: FSWatcher | undefined;
   /** Inode of the watched folder: another folder may replace it under the same name. */
   #watchedInode: bigint | undefined;
-  #checkTimer: Timer | undefined;
   #isChecking = false;
-  /** An event came during a check, so that its result may be outdated. */
-  #hasPendingEvent = false;
-  /** The fingerprint that was reported last, and the one that must stay unchanged before it is reported. */
-  #reportedFingerprint: string | undefined;
-  #unsettledFingerprint: string | undefined;
+  /** The files may have changed since they were read. */
+  #isDue = false;
+  /** The state that was reported last. */
+  #reported: string | undefined;
   #isClosed = false;
 
   /** @param folder the value of the setting  @param onChange is also called once after the start */
@@ -43,54 +41,39 @@ export class FolderWatcher {
     this.#folder = folder;
     this.#onChange = onChange;
     this.#options = { ...defaultOptions, ...options };
-    this.#intervalTimer = clock
-      .setInterval(() => {
-        this.#scheduleCheck(0);
-      }, this.#options.checkIntervalMs)
-      .unref();
-    this.#scheduleCheck(0);
+    this.#intervalTimer = clock.setInterval(() => void this.#check(), this.#options.checkIntervalMs).unref();
+    void this.#check();
   }
 
   close(): void {
     this.#isClosed = true;
     clock.clearInterval(this.#intervalTimer);
-    clock.clearTimeout(this.#checkTimer);
     this.#watcher?.close();
   }
 
-  #scheduleCheck(ms: number): void {
-    if (this.#isClosed) return;
-    this.#checkTimer ??= clock
-      .setTimeout(() => {
-        this.#checkTimer = undefined;
-        void this.#check();
-      }, ms)
-      .unref();
-  }
-
+  /** Reads the state of the folder until it is unchanged for the settle time, and reports it if it is another one. */
   async #check(): Promise<void> {
-    if (this.#isChecking) {
-      this.#hasPendingEvent = true;
-      return;
-    }
+    this.#isDue = true;
+    if (this.#isChecking) return;
     this.#isChecking = true;
-    const folder = findFolder(this.#folder);
-    const { fingerprint, inode } = await readFolderState(folder, this.#options.otherFiles());
+    let unsettled: string | undefined;
+    while (this.#isDue) {
+      this.#isDue = false;
+      const folder = findFolder(this.#folder);
+      const { fingerprint, inode } = await readFolderState(folder, this.#options.otherFiles());
+      if (this.#isClosed) return;
+      if (inode !== this.#watchedInode) this.#watch(folder, inode);
+      if (fingerprint === this.#reported) continue;
+      if (fingerprint === unsettled) {
+        this.#reported = fingerprint;
+        this.#onChange();
+        continue;
+      }
+      unsettled = fingerprint;
+      await clock.sleep(this.#options.settleMs, { ref: false });
+      this.#isDue = true;
+    }
     this.#isChecking = false;
-    if (this.#isClosed) return;
-    if (this.#hasPendingEvent) {
-      this.#hasPendingEvent = false;
-      this.#scheduleCheck(this.#options.settleMs / 10);
-    }
-    if (inode !== this.#watchedInode) this.#watch(folder, inode);
-    if (fingerprint === this.#reportedFingerprint) return;
-    if (fingerprint === this.#unsettledFingerprint) {
-      this.#reportedFingerprint = fingerprint;
-      this.#onChange();
-    } else {
-      this.#unsettledFingerprint = fingerprint;
-      this.#scheduleCheck(this.#options.settleMs);
-    }
   }
 
   /** Without support for file-system events, the regular checks detect changes. */
@@ -100,9 +83,7 @@ export class FolderWatcher {
     this.#watchedInode = inode;
     if (inode === undefined) return;
     try {
-      this.#watcher = watch(folder, { persistent: false }, () => {
-        this.#scheduleCheck(this.#options.settleMs / 10);
-      });
+      this.#watcher = watch(folder, { persistent: false }, () => void this.#check());
     } catch {
       return;
     }

@@ -107,7 +107,7 @@ export class OpenNetwork implements Network {
 
     this.config = config;
     this.#parts = parts;
-    this.bounds = boundsOf(replaceable);
+    this.bounds = replaceable.bounds;
     this.publicAccess = openPublicAccess(config, replaceable.public, parts, previous);
     this.sockets = metrics.socketMetrics(slug);
     const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
@@ -141,7 +141,6 @@ export class OpenNetwork implements Network {
       checkResult: parts.resultCheck,
       confirmNull: replaceable.confirmNull,
       isDevelopment,
-      hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
       ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
       metrics: metrics.routing.networkMetrics(slug, replaceable.private?.fallbackAfterMs !== undefined),
       // Calls in progress still count towards the concurrency.
@@ -297,11 +296,6 @@ function isServing({ drain }: Upstream): boolean {
 
 function sourcesIn(router: Router): SubscriptionSources {
   return { all: router.all.filter(isServing), request: (...call) => requestUpstreams(router, ...call) };
-}
-
-function boundsOf(config: ReplaceableConfig): Bounds {
-  const { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes } = config;
-  return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
 }
 
 function openFilters(

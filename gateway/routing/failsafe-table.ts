@@ -4,6 +4,8 @@ import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
 
 /** Methods of wildcards are remembered up to this number. Callers can name any. */
 const MAX_METHODS = 1_000;
+/** Default of `hedgeMinMs`. */
+const HEDGE_MIN_MS = 50;
 
 /** Times and attempts of the calls of one method. */
 export interface Failsafe<Upstream> {
@@ -11,6 +13,8 @@ export interface Failsafe<Upstream> {
   readonly timeoutMs: ReadonlyMap<Upstream, number>;
   /** Delay of the hedge, by the upstream of the first attempt. Without an entry, the usual time of the method decides. */
   readonly hedgeAfterMs: ReadonlyMap<Upstream, number | 'off'>;
+  /** Minimum of that usual time. */
+  readonly hedgeMinMs: number;
   /** Upstreams whose time is a default that is not below that of the call. Undefined: none. See `attempt.ts`. */
   readonly sharesTime: ReadonlySet<Upstream> | undefined;
   /** Maximum requests to upstreams for one call. */
@@ -24,11 +28,11 @@ interface FailsafeUpstream {
 type FailsafeEntries = Readonly<Record<string, object>>;
 
 /**
- * Times and attempts by method, from `failsafe` and `timeoutMs` of the network file and from the groups of methods. Resolved
+ * Times and attempts by method, from `failsafe` of the network file and from the groups of methods. Resolved
  * once for each method, when the network opens or a wildcard gets its first call; never for a call.
  */
 export class FailsafeTable<Upstream extends FailsafeUpstream> {
-  /** Whether a method has a delay of its own for the hedge. */
+  /** Whether some reads are hedged. */
   readonly hasHedges: boolean;
   readonly #all: readonly Upstream[];
   readonly #network: ReplaceableConfig['failsafe'];
@@ -56,8 +60,11 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
     this.#network = failsafe;
     this.#options = new Map(all.map((upstream) => [upstream, upstream.config]));
     this.#defaultTimeoutMs = defaultTimeoutMs;
-    const entries = [failsafe, ...all.map(({ config }) => config.failsafe ?? {})].flatMap(Object.values<object>);
-    this.hasHedges = entries.some((entry) => 'hedgeAfterMs' in entry && entry.hedgeAfterMs !== 'off');
+    const entries = [failsafe, ...all.map(({ config }) => config.failsafe ?? {})].flatMap(
+      Object.values<FailsafeValues>,
+    );
+    const { hedgeAfterMs: usual } = failsafe['*'] ?? {};
+    this.hasHedges = usual !== 'off' || entries.some(({ hedgeAfterMs = 'off' }) => hedgeAfterMs !== 'off');
     for (const spec of specs) this.#known.set(spec.name, this.#resolve(spec));
   }
 
@@ -69,7 +76,7 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
     return resolved;
   }
 
-  /** Of the options of an upstream, those by method count first; then those of the network, the setting and the group. */
+  /** `failsafe` of an upstream counts first; then that of the network, the setting and the group. */
   #resolve({ name, group, sends }: MethodSpec): Failsafe<Upstream> {
     const timeoutMs = new Map<Upstream, number>();
     const hedgeAfterMs = new Map<Upstream, number | 'off'>();
@@ -78,8 +85,7 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
     for (const upstream of this.#all) {
       const options = this.#options.get(upstream);
       const own = valuesFor(name, options?.failsafe ?? {});
-      const inFile = own.timeoutMs ?? options?.timeoutMs ?? ofNetwork.timeoutMs;
-      const givenMs = inFile ?? this.#defaultTimeoutMs;
+      const givenMs = own.timeoutMs ?? ofNetwork.timeoutMs ?? this.#defaultTimeoutMs;
       timeoutMs.set(upstream, givenMs ?? attemptTimesMs[group]);
       // A method that sends a transaction waits for its receipt: at another upstream, it would wait no longer.
       const isLong = givenMs === undefined && sends !== true && attemptTimesMs[group] >= this.#callTimeoutMs;
@@ -88,7 +94,8 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
       if (delayMs !== undefined) hedgeAfterMs.set(upstream, delayMs);
     }
     const shared = sharesTime.size > 0 && this.#all.length > 1 ? sharesTime : undefined;
-    return { timeoutMs, hedgeAfterMs, sharesTime: shared, maxAttempts: ofNetwork.maxAttempts ?? Infinity };
+    const { hedgeMinMs = HEDGE_MIN_MS, maxAttempts = Infinity } = ofNetwork;
+    return { timeoutMs, hedgeAfterMs, hedgeMinMs, sharesTime: shared, maxAttempts };
   }
 }
 

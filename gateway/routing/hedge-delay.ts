@@ -21,15 +21,10 @@ const MAX_METHODS = 500;
 
 /** Calculates after which delay a hedged request is sent, from the recent latencies of each method. */
 export class HedgeDelay {
-  readonly #minMs: number | undefined;
   readonly #latencies: Map<string, LatencyWindow>;
 
-  /**
-   * @param minMs minimum of delays; undefined: only methods with a delay of their own are hedged
-   * @param previous of the same network before a reload; its latencies are continued
-   */
-  constructor(minMs: number | undefined, previous?: HedgeDelay) {
-    this.#minMs = minMs;
+  /** @param previous of the same network before a reload; its latencies are continued */
+  constructor(previous?: HedgeDelay) {
     this.#latencies = previous === undefined ? new Map<string, LatencyWindow>() : previous.#latencies;
   }
 
@@ -53,17 +48,18 @@ export class HedgeDelay {
     if (method.sends === true || method.resultKinds === undefined) return undefined;
     // This upstream received the transaction. Another one may not have it yet, and would return null sooner.
     if (preferred === upstream || candidates?.length === 1) return undefined;
-    const exactMs = failsafe?.hedgeAfterMs.get(upstream) ?? this.#usualDelay(method.name, upstream);
-    if (exactMs === undefined || exactMs === 'off') return undefined;
+    if (failsafe === undefined) return undefined;
+    const exactMs = failsafe.hedgeAfterMs.get(upstream) ?? this.#usualDelay(method.name, upstream, failsafe.hedgeMinMs);
+    if (exactMs === 'off') return undefined;
     const delayMs = Math.ceil(exactMs / DELAY_STEP_MS) * DELAY_STEP_MS;
-    return delayMs < Math.min(remainingMs, failsafe?.timeoutMs.get(upstream) ?? upstream.timeoutMs)
+    return delayMs < Math.min(remainingMs, failsafe.timeoutMs.get(upstream) ?? upstream.timeoutMs)
       ? delayMs
       : undefined;
   }
 
-  #usualDelay(method: string, upstream: Upstream): number | undefined {
-    if (this.#minMs === undefined || !upstream.circuit.isClosed) return this.#minMs;
+  #usualDelay(method: string, upstream: Upstream, minMs: number): number {
+    if (!upstream.circuit.isClosed) return minMs;
     const usualMs = this.#latencies.get(method)?.quantile(QUANTILE, MIN_SAMPLES) ?? DEFAULT_DELAY_MS;
-    return Math.max(usualMs, this.#minMs);
+    return Math.max(usualMs, minMs);
   }
 }

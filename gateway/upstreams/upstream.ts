@@ -189,7 +189,7 @@ export class Upstream {
   }
 
   get timeoutMs(): number {
-    return this.config.timeoutMs ?? this.#options.defaultTimeoutMs;
+    return this.config.failsafe?.['*']?.timeoutMs ?? this.#options.defaultTimeoutMs;
   }
 
   /**

@@ -26,7 +26,9 @@ it.each([
   for (const node of [best, other]) node.response('eth_getBalance', () => node.chain.head.number);
   best.chain.mine();
   if (behind === 0) other.chain = best.chain.copy();
-  const gateway = await startGateway({ main: network(CHAIN_ID, [best.url, other.url], { hedge: 'off' }) });
+  const gateway = await startGateway({
+    main: network(CHAIN_ID, [best.url, other.url], { failsafe: { hedgeAfterMs: 'off' } }),
+  });
   onTestFinished(() => gateway.stop());
   // State at the newest block counts as served: the upstream that is behind would get no call.
   await gateway.call('main', 'eth_getBalance', [params[0], behind === 0 ? 'latest' : '0x1']);

@@ -16,7 +16,10 @@ async function subscribed(count: number) {
     Array.from({ length: count }, () => startFakeNode({ chainId: CHAIN_ID, responses: chain.responses() })),
   );
   const urls = nodes.map(({ url }) => url);
-  const gateway = await startGateway({ test: network(CHAIN_ID, urls, { hedge: 'off' }) }, { CACHE_MAX_BYTES: '0' });
+  const gateway = await startGateway(
+    { test: network(CHAIN_ID, urls, { failsafe: { hedgeAfterMs: 'off' } }) },
+    { CACHE_MAX_BYTES: '0' },
+  );
   const subscriber = await openSubscriber(gateway, 'test');
   let isCalling = true;
   onTestFinished(async () => {

@@ -180,7 +180,7 @@ describe('gatehouse check', () => {
       stdout: '',
       stderr:
         'networks/broken.yaml:2:10 chainId: expected whole number from 1 to 9007199254740991, not text\n' +
-        'networks/broken.yaml:4:16 upstreams[0].timeout is not known; did you mean timeoutMs?\n' +
+        'networks/broken.yaml:4:16 upstreams[0].timeout is not known: write failsafe: { timeoutMs: … }\n' +
         'networks/broken.yaml:5:21 upstreams[1].url: the environment has no KEY_OF_B; set it, or write ${KEY_OF_B:-default}\n' +
         'networks/other.yaml:1:1 the file: expected map with name, chainId and upstreams, not a list\n',
     });
@@ -274,7 +274,7 @@ describe('gatehouse check --json', () => {
     place.withNetworks({ base, broken });
     const { code, stdout, stderr } = await check(['--json']);
     expect([code, stderr]).toEqual([EX_CONFIG, '']);
-    const timeout = 'upstreams[0].timeout is not known; did you mean timeoutMs?';
+    const timeout = 'upstreams[0].timeout is not known: write failsafe: { timeoutMs: … }';
     const { ok, networks, mistakes: diagnostics } = JSON.parse(stdout) as Record<string, unknown>;
     expect([ok, networks]).toEqual([false, []]);
     expect(diagnostics).toEqual([

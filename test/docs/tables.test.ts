@@ -116,7 +116,11 @@ describe('the examples in README.md and docs/networks.md', () => {
       baseUrls: ['https://mainnet.example.org'],
       upstreams: [
         { name: 'our-node', url: 'http://10.0.0.5:8545' },
-        { url: 'https://eth.example.com/v2/k', headers: { authorization: 'Bearer t' }, timeoutMs: 4000 },
+        {
+          url: 'https://eth.example.com/v2/k',
+          headers: { authorization: 'Bearer t' },
+          failsafe: { '*': { timeoutMs: 4000 } },
+        },
       ],
     });
     // The header's variable has a default, the URL's has none.

@@ -37,7 +37,7 @@ async function open(count = 2): Promise<TestGateway> {
     });
   }
   const urls = nodes.map(({ url }) => url);
-  const file = network(5, urls, { hedge: 'off', cache: 'off' });
+  const file = network(5, urls, { failsafe: { hedgeAfterMs: 'off' }, cache: 'off' });
   const gateway = await startGateway({ main: file }, { OPS_PORT: '0', ADMIN_TOKEN: token, ...env });
   let isStopped = false;
   const stop = async (): Promise<void> => {
@@ -199,7 +199,9 @@ describe('the drain of an upstream', () => {
     const gateway = await open();
     await drain(gateway, 'node-0');
     const urls = nodes.map(({ url }) => url);
-    gateway.save({ main: network(5, urls, { name: 'Other', hedge: 'off', cache: 'off', balance: 'spread' }) });
+    gateway.save({
+      main: network(5, urls, { name: 'Other', failsafe: { hedgeAfterMs: 'off' }, cache: 'off', balance: 'spread' }),
+    });
     await gateway.gateway.reload();
     expect(await counts(gateway)).toEqual([0, 3]);
   });

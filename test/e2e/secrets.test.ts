@@ -43,7 +43,7 @@ beforeAll(async () => {
   const upstream = (name: string, url: string) => ({
     name,
     chainId: 10,
-    upstreams: [{ name, url, headers, timeoutMs: 300 }],
+    upstreams: [{ name, url, headers, failsafe: { timeoutMs: 300 } }],
   });
   place = new CommandFolder().withNetworks({
     fake: upstream('fake', `http://${at}/v2/${secret}?key=${secret}`),

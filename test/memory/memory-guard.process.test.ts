@@ -21,7 +21,7 @@ const hashOfTransaction = `0x${'ab'.repeat(32)}`;
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 5, responses: new ScriptedChain(120).responses() });
   place = new Workplace().withNetworks({
-    main: { name: 'Main', chainId: 5, upstreams: [{ name: 'node', url: node.url, timeoutMs: 60_000 }] },
+    main: { name: 'Main', chainId: 5, upstreams: [{ name: 'node', url: node.url, failsafe: { timeoutMs: 60_000 } }] },
   });
   opsPort = await freePort();
   gateway = await place.start({

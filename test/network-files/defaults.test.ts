@@ -13,14 +13,14 @@ const diagnosticsWith = (defaults: string, files: Record<string, string> = {}): 
 describe('defaults.yaml', () => {
   it('is no network, and has the options that a network file lacks', () => {
     const files = {
-      'defaults.yaml': `hedge: off\nmethods: [eth, net]\nunits: { eth_call: 3, eth_getLogs: 20 }\n${upstreams}`,
+      'defaults.yaml': `balance: latency\nmethods: [eth, net]\nunits: { eth_call: 3, eth_getLogs: 20 }\n${upstreams}`,
       'base.yaml': base,
-      'op.yaml': `${optimism}hedge: 70\nmethods: [web3, eth_call]\nunits: { eth_call: 5 }\nupstreams: [{ name: two, url: https://two.example }]\n`,
+      'op.yaml': `${optimism}balance: first\nmethods: [web3, eth_call]\nunits: { eth_call: 5 }\nupstreams: [{ name: two, url: https://two.example }]\n`,
     };
-    const networks = loadFiles(files).map(({ slug, hedge, methods, units, upstreams: [first], ...others }) => [
+    const networks = loadFiles(files).map(({ slug, balance, methods, units, upstreams: [first], ...others }) => [
       slug,
       {
-        hedge,
+        balance,
         hasEth: methods.includes('eth_getLogs'),
         hasWeb3: methods.includes('web3_sha3'),
         units,
@@ -33,7 +33,7 @@ describe('defaults.yaml', () => {
       [
         'base',
         {
-          hedge: 'off',
+          balance: 'latency',
           hasEth: true,
           hasWeb3: false,
           units: { eth_call: 3, eth_getLogs: 20 },
@@ -41,7 +41,11 @@ describe('defaults.yaml', () => {
         },
         'on',
       ],
-      ['op', { hedge: 70, hasEth: false, hasWeb3: true, units: { eth_call: 5 }, url: 'https://two.example' }, 'on'],
+      [
+        'op',
+        { balance: 'first', hasEth: false, hasWeb3: true, units: { eth_call: 5 }, url: 'https://two.example' },
+        'on',
+      ],
     ]);
   });
 
@@ -74,7 +78,7 @@ describe('defaults.yaml', () => {
     ).toEqual([
       'defaults.yaml:1:1 confirmNul is not known; did you mean confirmNull?',
       'defaults.yaml:2:14 confirmNull: expected never, behind or always; did you mean always?',
-      'defaults.yaml:6:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
+      'defaults.yaml:6:5 upstreams[0].timeout is not known: write failsafe: { timeoutMs: … }',
     ]);
   });
 
@@ -92,18 +96,18 @@ describe('defaults.yaml', () => {
   });
 
   it('leaves the positions of what network files have', () => {
-    expect(diagnosticsWith('hedge: 0\n', { 'base.yaml': `${base}hedge: -1\n${upstreams}` })).toEqual([
-      'defaults.yaml:1:8 hedge: expected off, or whole number of milliseconds, 1 to 60000',
-      'base.yaml:3:8 hedge: expected off, or whole number of milliseconds, 1 to 60000',
+    expect(diagnosticsWith('maxLagBlocks: 0\n', { 'base.yaml': `${base}maxLagBlocks: -1\n${upstreams}` })).toEqual([
+      'defaults.yaml:1:15 maxLagBlocks: expected whole number from 1 to 100000',
+      'base.yaml:3:15 maxLagBlocks: expected whole number from 1 to 100000',
     ]);
-    expect(diagnosticsWith('hedge: 60\n', { 'base.yaml': base })).toEqual([
+    expect(diagnosticsWith('maxLagBlocks: 60\n', { 'base.yaml': base })).toEqual([
       'base.yaml:1:1 upstreams is missing: expected list of at least one upstream',
     ]);
   });
 
   it.each([
-    ['that is not YAML', 'hedge: [', 'the indentation does not fit the lines before, or a bracket is not closed'],
-    ['with a name twice', 'hedge: 1\nhedge: 2\n', 'this name appears twice in the same map'],
+    ['that is not YAML', 'units: [', 'the indentation does not fit the lines before, or a bracket is not closed'],
+    ['with a name twice', 'cache: on\ncache: off\n', 'this name appears twice in the same map'],
   ])('%s has the only diagnostic, because networks may need its options', (_, text, message) => {
     expect(diagnosticsWith(text, { 'op.yaml': optimism })).toEqual([
       expect.stringMatching(`^defaults.yaml:\\d+:\\d+ ${message}$`),
@@ -111,7 +115,7 @@ describe('defaults.yaml', () => {
   });
 
   it('that is a list has one diagnostic', () => {
-    expect(diagnosticsWith('- hedge: 1\n')).toEqual([
+    expect(diagnosticsWith('- cache: on\n')).toEqual([
       'defaults.yaml:1:1 the file: expected map with options of networks, not a list',
     ]);
   });

@@ -62,9 +62,9 @@ describe('the schema of defaults.yaml', () => {
 
   it('requires nothing, and rejects other names', () => {
     expect(validate({})).toBe(true);
-    expect(validate({ hedge: 'off', failsafe: { eth_call: { timeoutMs: 5 } } })).toBe(true);
+    expect(validate({ failsafe: { hedgeAfterMs: 'off', eth_call: { timeoutMs: 5 } } })).toBe(true);
     expect(validate({ chainId: 1 })).toBe(false);
-    expect(validate({ hedge: 'of' })).toBe(false);
+    expect(validate({ failsafe: { hedgeAfterMs: 'of' } })).toBe(false);
   });
 
   it('is in the package, and in the image', () => {
@@ -96,7 +96,7 @@ describe('a network file can be written', () => {
 
   it('with any line ends, and the same positions of diagnostics', () => {
     const lines = ['# Base', ...good, '    timeout: 5'];
-    const diagnostic = ['7:5 upstreams[0].timeout is not known; did you mean timeoutMs?'];
+    const diagnostic = ['7:5 upstreams[0].timeout is not known: write failsafe: { timeoutMs: … }'];
     expect(diagnosticsOf(lines.join('\n'))).toEqual(diagnostic);
     expect(diagnosticsOf(lines.join('\r\n'))).toEqual(diagnostic);
     expect(diagnosticsOf(`\uFEFF${lines.join('\n')}`)).toEqual(diagnostic);
@@ -138,8 +138,8 @@ describe('a network file can be written', () => {
     ];
     expect(diagnosticsOf(lines)).toEqual([
       '5:11 upstreams[1].name is the same as upstreams[0].name: metrics need a unique name',
-      '7:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
-      '7:5 upstreams[1].timeout is not known; did you mean timeoutMs?',
+      '7:5 upstreams[0].timeout is not known: write failsafe: { timeoutMs: … }',
+      '7:5 upstreams[1].timeout is not known: write failsafe: { timeoutMs: … }',
     ]);
     expect(diagnosticsOf([...good, ...good.slice(3), ...good.slice(3)])).toEqual([
       '6:11 upstreams[1].name is the same as upstreams[0].name: metrics need a unique name',

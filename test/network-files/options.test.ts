@@ -6,7 +6,7 @@ import {
   type NetworkConfig,
   type UpstreamConfig,
 } from '../../gateway/network-files/network-config.ts';
-import type { Option } from '../../gateway/network-files/options/option.ts';
+import type { Option, OptionSchema } from '../../gateway/network-files/options/option.ts';
 import { configOf, diagnosticsIn } from './load.ts';
 
 type Rows = Readonly<Record<string, Option<string>>>;
@@ -33,6 +33,13 @@ function diagnosticsWith(table: string, option: object): string[] {
   );
 }
 
+/** A map without a value has the defaults of its members. */
+function defaultOf({ default: value, type, properties = {} }: OptionSchema): unknown {
+  const members = Object.entries(properties).filter(([, member]) => member.default !== undefined);
+  const ofMembers = Object.fromEntries(members.map(([name, member]) => [name, member.default]));
+  return type === 'object' && value !== undefined ? { ...(value as object), ...ofMembers } : value;
+}
+
 describe('an option of a network file', () => {
   it.each(rows)('$table: $name has one diagnostic if its value has the wrong type', ({ table, name, option }) => {
     const isMap = option.type === 'object' || option.else?.type === 'object';
@@ -49,7 +56,7 @@ describe('an option of a network file', () => {
     const network = configOf('base', fileWith(table, {}));
     const values = table === 'networkOptions' ? network : network.upstreams[0];
     expect(values).toHaveProperty('name');
-    expect(values?.[name as keyof typeof values]).toEqual(option.default);
+    expect(values?.[name as keyof typeof values]).toEqual(defaultOf(option));
   });
 
   it.each(rows)(

@@ -41,7 +41,7 @@ it.each([
     '7: public.methods[0]: eth_cal is no method or namespace of the network; did you mean eth_call?',
   ],
   ['team: core', '7: public.team is not known'],
-  ['ipv6Prefix: 65', '7: public.ipv6Prefix: expected whole number, 16 to 64'],
+  ['ipv6Prefix: 65', '7: public.ipv6Prefix: expected whole number from 16 to 64'],
   ['total: { methodRates: 5 }', '7: public.total.methodRates is not known'],
   ['perSender: { burst: 5 }', '7: public.perSender'],
 ])('%s is rejected', (line, start) => {

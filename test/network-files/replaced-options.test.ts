@@ -14,6 +14,7 @@ const readers = [
   'gateway/routing/failsafe-table.ts',
   'gateway/routing/ranking.ts',
   'gateway/server/http/rpc-request.ts',
+  'gateway/server/pages/network-facts.ts',
   'gateway/upstreams/upstream.ts',
 ];
 /** The type of each value of `replaces`, and the value that is wrong for its options. */

@@ -39,8 +39,8 @@ describe('routes of methods', () => {
   });
 
   it.each<[object, string]>([
-    [{ route: { eth_call: ['three'] } }, 'route.eth_call: three is no upstream of the network'],
-    [{ route: { eth_call: ['tow'] } }, 'route.eth_call: tow is no upstream of the network; did you mean two?'],
+    [{ route: { eth_call: ['three'] } }, 'route.eth_call[0]: three is no upstream of the network'],
+    [{ route: { eth_call: ['tow'] } }, 'route.eth_call[0]: tow is no upstream of the network; did you mean two?'],
     [{ route: { eth_cal: ['two'] } }, 'route.eth_cal is no method of the network; did you mean eth_call?'],
     [{ route: { 'debug_*': ['two'] } }, 'route.debug_* is no method of the network'],
     [{ route: { zks_estimateFee: ['two'] } }, 'route.zks_estimateFee is no method of the network'],
@@ -50,7 +50,7 @@ describe('routes of methods', () => {
     [{ route: { eth_call: ['https://two.example'] } }, 'route.eth_call[0]: expected name of an upstream'],
     [
       withRules({ deny: ['eth_getLog'] }),
-      'upstreams[0].methods.deny: eth_getLog is no method of the network; did you mean eth_getLogs?',
+      'upstreams[0].methods.deny[0]: eth_getLog is no method of the network; did you mean eth_getLogs?',
     ],
     [withRules({ allow: [] }), 'upstreams[0].methods.allow: expected list of methods and wildcards'],
     [

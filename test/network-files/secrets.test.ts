@@ -139,7 +139,7 @@ describe('variables', () => {
   it('are reported beside other diagnostics', () => {
     expect(diagnosticsOf([...good.slice(0, 4), '    url: ${NOPE}', '    timeout: 5', 'methods: [eht]'])).toEqual([
       '5:10 upstreams[0].url: the environment has no NOPE; set it, or write ${NOPE:-default}',
-      '6:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
+      '6:5 upstreams[0].timeout is not known: write failsafe: { timeoutMs: … }',
       '7:11 methods[0]: eht is neither a namespace nor a method of the spec; did you mean eth?',
     ]);
   });

@@ -26,7 +26,7 @@ const networks = {
   three: { name: 'Three', chainId: 5 },
 };
 const defaults = (index: number): object => ({
-  ...{ confirmNull: 'never', hedge: 'off' },
+  ...{ confirmNull: 'never', failsafe: { hedgeAfterMs: 'off' } },
   upstreams: [{ name: `node-${index}`, url: nodes[index]?.url }],
 });
 
@@ -64,7 +64,7 @@ it('under load, a file with a credential that changes is read again, and no call
   const token = join(gateway.dataDir, '..', 'token');
   writeFileSync(token, 'first\n');
   const withToken = { name: 'node-0', url: nodes[0]?.url, headers: { 'x-token': `\${file:${token}}` } };
-  gateway.save({ defaults: { hedge: 'off', upstreams: [withToken] } });
+  gateway.save({ defaults: { failsafe: { hedgeAfterMs: 'off' }, upstreams: [withToken] } });
   await appliedReloads(1);
   const load = startLoad(nodes.slice(0, 1), gateway.url('one'), 3);
   await load.more(10);

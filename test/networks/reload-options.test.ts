@@ -22,7 +22,7 @@ afterEach(async () => {
 /** A network file with both nodes as upstreams, the first with these options. */
 function file(first: object): Record<string, object> {
   const [one, two] = nodes.map((node, index) => ({ name: `node-${index}`, url: node.url }));
-  return { main: network(5, [], { upstreams: [{ ...one, ...first }, two], hedge: 'off' }) };
+  return { main: network(5, [], { upstreams: [{ ...one, ...first }, two], failsafe: { hedgeAfterMs: 'off' } }) };
 }
 
 async function start(first: object): Promise<void> {
@@ -51,7 +51,7 @@ describe('a changed option of an upstream', () => {
     expect(await callNode()).toBe('1');
     await reload({ priority: 1 });
     expect(await callNode()).toBe('2');
-    await reload({ priority: 0, timeoutMs: 50 });
+    await reload({ priority: 0, failsafe: { timeoutMs: 50 } });
     nodes[0]?.next(hang);
     expect(await callNode()).toBe('2');
     const received = nodes[0]?.callsOf('eth_getStorageAt') ?? [];

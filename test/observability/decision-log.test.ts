@@ -13,7 +13,7 @@ async function open(level: string) {
   const log = pino({ level }, { write: (text) => void lines.push(JSON.parse(text) as Line) });
   const nodes = await Promise.all([0, 1].map(() => startFakeNode({ chainId: 5, responses: { eth_gasPrice: '0x1' } })));
   const urls = nodes.map(({ url }) => url);
-  const gateway = await startGateway({ main: network(5, urls, { hedge: 'off' }) }, {}, log);
+  const gateway = await startGateway({ main: network(5, urls, { failsafe: { hedgeAfterMs: 'off' } }) }, {}, log);
   onTestFinished(async () => {
     await gateway.stop();
     await Promise.all(nodes.map((node) => node.close()));

@@ -85,13 +85,20 @@ beforeAll(async () => {
   late.always(slow(1_500), 'eth_getCode');
   await dead.refuse();
   const file = (first: FakeNode, more: object = {}): object =>
-    network(5, [first.url, good.url, `${good.url}/other`], { hedge: 'off', cache: 'off', ...more });
+    network(5, [first.url, good.url, `${good.url}/other`], {
+      failsafe: { hedgeAfterMs: 'off' },
+      cache: 'off',
+      ...more,
+    });
   const networks = {
     late: file(late, { route: { eth_getCode: ['node-0'], eth_getBalance: ['node-1'] } }),
     lagging: file(lagging),
     mixed: file(other),
     dead: file(dead),
-    down: network(5, [dead.url, `${dead.url}/one`, `${dead.url}/other`], { hedge: 'off', cache: 'off' }),
+    down: network(5, [dead.url, `${dead.url}/one`, `${dead.url}/other`], {
+      failsafe: { hedgeAfterMs: 'off' },
+      cache: 'off',
+    }),
     limited: file(limited),
     differing: file(differing, { agree: { eth_call: 2 } }),
     drained: file(good),

@@ -22,7 +22,7 @@ function fittingRange(sent: Sent): readonly [string, string] {
 
 it('maxBlockRange bounds logs and traces', async () => {
   const chain = new LogChain(10_000, () => 1);
-  const { gateway, ranges } = await withLogNodes(chain, [{ maxBlocks: 500 }], { maxBlockRange: 2_000 });
+  const { gateway, ranges } = await withLogNodes(chain, [{ maxBlocks: 500 }], { bounds: { maxBlockRange: 2_000 } });
   for (const method of ['eth_getLogs', 'trace_filter']) {
     const sent = await send(gateway, method, [{ fromBlock: '0x0', toBlock: hex(2_000) }]);
     expect(errorIn(sent)).toEqual({
@@ -74,7 +74,9 @@ it('beyond the share of the memory budget, the rejection names a range that fits
 
 it('a rejected request in a batch releases its parts before the other calls end', async () => {
   const chain = new LogChain(10_000, () => 1);
-  const { gateway, nodes } = await withLogNodes(chain, [{ maxBlocks: 500 }], { maxResponseBytes: 2_000_000 });
+  const { gateway, nodes } = await withLogNodes(chain, [{ maxBlocks: 500 }], {
+    bounds: { maxResponseBytes: 2_000_000 },
+  });
   nodes[0]?.always(hang, 'eth_getBalance');
   const balance = { method: 'eth_getBalance', params: [`0x${'11'.repeat(20)}`, 'latest'] };
   const logs = { method: 'eth_getLogs', params: [{ fromBlock: '0x0', toBlock: hex(9_999) }] };

@@ -24,7 +24,12 @@ it('200,000 logs of 100,000 blocks, through a node with 2,000 blocks, one with 1
   // All keys together may have half of it: 68 MB. The logs have 66 MB. Half of the default is 64 MB.
   const maxBytes = 136_000_000;
   const env = { BODIES_MAX_BYTES: String(maxBytes), CALL_TIMEOUT_MS: '150000' };
-  const { getLogs, gateway, ranges } = await withLogNodes(chain, limits, { maxResponseBytes: 100_000_000 }, env);
+  const { getLogs, gateway, ranges } = await withLogNodes(
+    chain,
+    limits,
+    { bounds: { maxResponseBytes: 100_000_000 } },
+    env,
+  );
   const { status, text } = await getLogs(0, 'latest');
   expect(status).toBe(200);
   const expected = responseWith(chain.logs(0, 99_999));
@@ -152,7 +157,9 @@ it('upstreams at their limits get further parts later', async () => {
 
 it('refused ranges open no circuit and use no retry budget', async () => {
   const chain = new LogChain(1_000, () => 1);
-  const { getLogs, gateway, nodes } = await withLogNodes(chain, [{ maxResults: 1 }, {}], { hedge: 100 });
+  const { getLogs, gateway, nodes } = await withLogNodes(chain, [{ maxResults: 1 }, {}], {
+    failsafe: { hedgeMinMs: 100 },
+  });
   // The refusals of one filter say nothing about others.
   for (let round = 0; round < 60; round++)
     await getLogs(0, 9, { address: [...contracts, `0x${String(round).padStart(40, '0')}`] });

@@ -40,7 +40,7 @@ it('limits are continued after a reload, and those of excluded upstreams have no
   const { gateway, getLogs, nodes, ranges } = await withLogNodes(chain, [{ maxBlocks: 2_000 }, { maxBlocks: 500 }]);
   expect((await getLogs(0, 9_999)).text).toBe(responseWith(chain.logs(0, 9_999)));
   const urls = nodes.map(({ url }) => url);
-  gateway.save({ test: network(CHAIN_ID, urls, { hedge: 'off', route }) });
+  gateway.save({ test: network(CHAIN_ID, urls, { failsafe: { hedgeAfterMs: 'off' }, route }) });
   await gateway.gateway.reload();
   for (const node of nodes) node.calls.length = 0;
   expect((await getLogs(0, 9_999, { topics: [] })).text).toBe(responseWith(chain.logs(0, 9_999)));
@@ -83,7 +83,7 @@ it('trace_filter is not sent again after another error', async () => {
 
 it('maxBlockRange bounds trace_filter that a wildcard opens', async () => {
   const chain = new LogChain(5_000, () => 1);
-  const nodes = await withLogNodes(chain, [{}], { methods: ['eth', 'trace_*'], maxBlockRange: 1_000 });
+  const nodes = await withLogNodes(chain, [{}], { methods: ['eth', 'trace_*'], bounds: { maxBlockRange: 1_000 } });
   expect(errorIn(await traces(nodes, 1_000))?.message).toContain('maxBlockRange is 1000');
   expect((await traces(nodes, 999)).text).toBe(responseWith(chain.logs(0, 999)));
 });

@@ -36,7 +36,7 @@ export async function withLogNodes(
   const urls = nodes.map(({ url }) => url);
   const file = network(CHAIN_ID, urls, {
     methods: ['eth', 'trace_filter'],
-    hedge: 'off',
+    failsafe: { hedgeAfterMs: 'off' },
     ...(typeof more === 'function' ? (more as (urls: readonly string[]) => object)(urls) : more),
   });
   const gateway = await startGateway({ test: file }, { ...patient, ...env });

@@ -67,7 +67,7 @@ describe('timeoutMs of a method', () => {
 describe('hedgeAfterMs of a method', () => {
   it('hedges its reads after that time, before their usual time is known, and no others', async () => {
     const failsafe = { [storage]: { hedgeAfterMs: 20 } };
-    const all = await withNodes(2, never, { hedge: 'off', failsafe });
+    const all = await withNodes(2, never, { failsafe });
     const { nodes, request, send } = all;
     nodes[0]?.always(hang, storage);
     expect(await request()).toMatchObject({ result: word(2) });
@@ -84,7 +84,7 @@ describe('hedgeAfterMs of a method', () => {
 
   it('of an upstream counts if the first attempt is there; off: no hedge', async () => {
     const keys = [{ failsafe: { [storage]: { hedgeAfterMs: 'off' } } }];
-    const all = await withNodes(2, never, { ...hedged, failsafe: { [storage]: { hedgeAfterMs: 20 } } }, keys);
+    const all = await withNodes(2, never, { failsafe: { ...hedged.failsafe, [storage]: { hedgeAfterMs: 20 } } }, keys);
     const { nodes, request } = all;
     let first: Exchange | undefined;
     nodes[0]?.always((exchange) => void (first = exchange), storage);

@@ -161,7 +161,7 @@ it('a call that may be hedged waits as a call of its key', async () => {
     { name: 'node', url: upstream?.url },
     { name: 'idle', url: idle.url, priority: 2 },
   ];
-  gateway.save({ main: network(7, [], { upstreams, hedge: 5_000 }) });
+  gateway.save({ main: network(7, [], { upstreams, failsafe: { hedgeMinMs: 5_000 } }) });
   await gateway.gateway.reload();
   const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
   const responses = [postTo(greedy, readAt(1))];

@@ -29,7 +29,7 @@ it.each([0, 20, 150])('the first lookups of a network are null where upstreams %
   const file = network(
     CHAIN_ID,
     nodes.map(({ url }) => url),
-    { hedge: 'off' },
+    { failsafe: { hedgeAfterMs: 'off' } },
   );
   const gateway = await startGateway(Object.fromEntries(slugs.map((slug) => [slug, file])));
   onTestFinished(async () => {

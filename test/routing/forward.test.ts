@@ -58,7 +58,7 @@ describe('when the first upstream', () => {
   it.each(failures)('%s, the response is from the second', async (_, behaviour) => {
     // The second upstream has the default timeout, because the machine may be slow.
     const { nodes, request, requestCounts } = await withNodes(2, { ...limits, UPSTREAM_TIMEOUT_MS: '10000' }, {}, [
-      { timeoutMs: shortMs },
+      { failsafe: { timeoutMs: shortMs } },
     ]);
     nodes[0]?.always(behaviour);
     expect(await request()).toEqual({ jsonrpc: '2.0', id: 1, result: word(2) });

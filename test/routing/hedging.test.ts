@@ -145,8 +145,8 @@ describe('no hedged request is sent', () => {
   });
 
   it.each<[string, object, number]>([
-    ['if the network file has `hedge: off`', { hedge: 'off' }, 2],
-    ['before the delay in the network file', { hedge: 5_000 }, 2],
+    ['if the network file has `hedgeAfterMs: off`', { failsafe: { hedgeAfterMs: 'off' } }, 2],
+    ['before the delay in the network file', { failsafe: { hedgeAfterMs: undefined, hedgeMinMs: 5_000 } }, 2],
     ['if there is one upstream only', {}, 1],
   ])('%s', async (_, file, count) => {
     const all = await withHedges(count, {}, file);

@@ -69,7 +69,11 @@ export async function heldWebSocket(env: Env): Promise<HeldNode> {
 
 /** The first call checks the chain id, and opens the connection. */
 async function openGateway(env: Env, upstreams: object[], stopNode: () => Promise<void>): Promise<TestGateway> {
-  const file = network(CHAIN_ID, [], { upstreams, hedge: 'off', methods: ['eth', 'bor_getAuthor'] });
+  const file = network(CHAIN_ID, [], {
+    upstreams,
+    failsafe: { hedgeAfterMs: 'off' },
+    methods: ['eth', 'bor_getAuthor'],
+  });
   const gateway = await startGateway({ main: file }, { CACHE_MAX_BYTES: '0', ...patient, ...env });
   onTestFinished(async () => {
     await gateway.stop();

@@ -169,7 +169,7 @@ describe('a method with a route', () => {
     const all = await withRelay();
     const upstreams = all.nodes.map(({ url }, index) => ({ name: `node-${index}`, url }));
     const file = (name: string, routes: object) => ({
-      test: { name, chainId: 7, methods: ['eth', 'zks'], hedge: 'off', upstreams, route: routes },
+      test: { name, chainId: 7, methods: ['eth', 'zks'], failsafe: { hedgeAfterMs: 'off' }, upstreams, route: routes },
     });
     const reloaded = async (name: string, routes: object): Promise<void> => {
       all.gateway.save(file(name, routes));
@@ -230,13 +230,17 @@ describe('an upstream with `methods`', () => {
     const upstreams = all.nodes.map(({ url }, index) => ({ name: `node-${index}`, url, batch: false }));
     const [first, second] = upstreams;
     const denied = [{ ...first, methods: { deny: ['eth_getStorageAt'] } }, second];
-    all.gateway.save({ test: { name: 'T', chainId: 7, methods: ['eth', 'zks'], hedge: 'off', upstreams: denied } });
+    all.gateway.save({
+      test: { name: 'T', chainId: 7, methods: ['eth', 'zks'], failsafe: { hedgeAfterMs: 'off' }, upstreams: denied },
+    });
     await all.gateway.gateway.reload();
     expect(await all.request()).toMatchObject({ result: word(2) });
     await all.nodes[1]?.refuse();
     expect((await all.send()).status).toBe(503);
     expect(all.nodes[0]?.callsOf('eth_getStorageAt')).toHaveLength(1);
-    all.gateway.save({ test: { name: 'T', chainId: 7, methods: ['eth', 'zks'], hedge: 'off', upstreams } });
+    all.gateway.save({
+      test: { name: 'T', chainId: 7, methods: ['eth', 'zks'], failsafe: { hedgeAfterMs: 'off' }, upstreams },
+    });
     await all.gateway.gateway.reload();
     expect(await all.request()).toMatchObject({ result: word(1) });
     expect(all.nodes[0]?.callsOf('eth_chainId')).toHaveLength(1);

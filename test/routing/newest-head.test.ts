@@ -32,7 +32,7 @@ interface TwoNodes extends WithNodes {
 
 /** An own node and a paid fallback behind it, both polled at 0x10. The next regular poll is in two seconds. */
 async function twoNodes(keys: object = {}): Promise<TwoNodes> {
-  const all = await withNodes(2, {}, { hedge: 'off', ...keys }, [{}, { priority: 2 }]);
+  const all = await withNodes(2, {}, { failsafe: { hedgeAfterMs: 'off' }, ...keys }, [{}, { priority: 2 }]);
   const [own, paid] = all.nodes as [FakeNode, FakeNode];
   for (const node of [own, paid]) setHead(node, '0x10');
   await all.request();
@@ -68,7 +68,7 @@ describe('a read of the newest block', () => {
   });
 
   it('is sent to the upstream with the newest head, if none at the head can be used', async () => {
-    const all = await withNodes(3, {}, { hedge: 'off' });
+    const all = await withNodes(3, {}, { failsafe: { hedgeAfterMs: 'off' } });
     const [lagging, next, newest] = all.nodes as [FakeNode, FakeNode, FakeNode];
     setHead(lagging, '0x10');
     setHead(next, '0x12');

@@ -29,7 +29,7 @@ interface Sent {
 export const storageParams = [`0x${'11'.repeat(20)}`, '0x0', 'latest'];
 
 /** Options of a network file whose slow reads are hedged, as by default. */
-export const hedged = { hedge: undefined };
+export const hedged = { failsafe: { hedgeAfterMs: undefined } };
 
 /**
  * Starts a gateway in front of this many fake nodes, best first, until the test ends. No read is hedged or batched, because
@@ -50,7 +50,8 @@ export async function withNodes(
   );
   const urls = nodes.map(({ url }) => url);
   const upstreams = urls.map((url, index) => ({ name: `node-${index}`, url, batch: false, ...keys[index] }));
-  const file = network(CHAIN_ID, urls, { methods: ['eth', 'zks'], upstreams, hedge: 'off', ...more });
+  const failsafe = { hedgeAfterMs: 'off', ...(more as { readonly failsafe?: object }).failsafe };
+  const file = network(CHAIN_ID, urls, { methods: ['eth', 'zks'], upstreams, ...more, failsafe });
   // Without a cache, because the tests count upstream requests.
   const gateway = await startGateway({ test: file }, { CACHE_MAX_BYTES: '0', ...env });
   onTestFinished(async () => {

@@ -88,7 +88,7 @@ it.each([
     expect.stringMatching(/^maxResponseBytes is 400: the response has 6\d\d bytes$/),
   ],
 ] as const)('%s %j is within the bound of a network, %j is beyond it', async (method, within, beyond, message) => {
-  const { node, gateway } = await start(bounds);
+  const { node, gateway } = await start({ bounds });
   expect(await send(gateway, method, within)).toMatchObject({
     status: 200,
     body: { result: expect.anything() as unknown },
@@ -104,7 +104,7 @@ it.each([
 });
 
 it('the lower bound of network and key holds, and a filter cannot evade it', async () => {
-  const { node, gateway } = await start({ maxBlockRange: 10 });
+  const { node, gateway } = await start({ bounds: { maxBlockRange: 10 } });
   const { keys } = gateway.gateway;
   const logs = [{ fromBlock: '0x1', toBlock: '0xb' }] as const;
   const code = async (method: string, params: readonly unknown[]): Promise<number | undefined> =>
@@ -133,8 +133,8 @@ it('the lower bound of network and key holds, and a filter cannot evade it', asy
 
 it('responses have a bound by default, for methods without a schema and from the cache too', async () => {
   const { gateway } = await start({});
-  expect(gateway.gateway.networks[0]?.maxResponseBytes).toBe(25_000_000);
-  const lower = await start({ maxResponseBytes: 1_000 });
+  expect(gateway.gateway.networks[0]?.bounds.maxResponseBytes).toBe(25_000_000);
+  const lower = await start({ bounds: { maxResponseBytes: 1_000 } });
   expect(await send(lower.gateway, 'debug_traceCall', [])).toMatchObject(
     rejected(expect.stringMatching(/^maxResponseBytes is 1000: the response has 200\d\d\d bytes/)),
   );
@@ -145,7 +145,7 @@ it('responses have a bound by default, for methods without a schema and from the
 });
 
 it('the rejection of a response names what would fit, if the call requests several of something', async () => {
-  const { gateway } = await start({ maxResponseBytes: 1_000 });
+  const { gateway } = await start({ bounds: { maxResponseBytes: 1_000 } });
   expect(await send(gateway, 'eth_getProof', [address, ['0x0', '0x1', '0x2', '0x3'], 'latest'])).toMatchObject(
     rejected(
       expect.stringMatching(
@@ -156,7 +156,7 @@ it('the rejection of a response names what would fit, if the call requests sever
 });
 
 it('the receipt of a transaction that was sent has no bound', async () => {
-  const { node, gateway } = await start({ maxResponseBytes: 400 });
+  const { node, gateway } = await start({ bounds: { maxResponseBytes: 400 } });
   node.response(sendAndWait, receipt);
   const { body } = await send(gateway, sendAndWait, [raw]);
   expect(JSON.stringify(body).length).toBeGreaterThan(400);
@@ -165,7 +165,7 @@ it('the receipt of a transaction that was sent has no bound', async () => {
 
 it('a response beyond the bound takes no bytes of the memory budget', async () => {
   // 24 times 200 kB are more than the budget.
-  const { gateway } = await start({ maxResponseBytes: 1_000 }, { BODIES_MAX_BYTES: '2000000' });
+  const { gateway } = await start({ bounds: { maxResponseBytes: 1_000 } }, { BODIES_MAX_BYTES: '2000000' });
   const batch = Array.from({ length: 24 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'debug_traceCall', params: [] }));
   const responses = (await (await gateway.post('test', JSON.stringify(batch))).json()) as JsonRpcResponse[];
   for (const { error } of responses) expect(error?.message).toMatch(/^maxResponseBytes is 1000/);

@@ -102,7 +102,7 @@ it('the logs of a filter cost what a request for them costs', async () => {
 });
 
 it('a rejection before an upstream is used costs a tenth of a unit, a response beyond the bound its whole price', async () => {
-  const gateway = await start({ maxBlockRange: 10, maxResponseBytes: 1_000 });
+  const gateway = await start({ bounds: { maxBlockRange: 10, maxResponseBytes: 1_000 } });
   const create = { jsonrpc: '2.0', id: 1, method: 'eth_newFilter', params: [{ fromBlock: '0x1', toBlock: '0xb' }] };
   const { result } = (await (await gateway.post('test', JSON.stringify(create))).json()) as { result: string };
   const { charged, explained } = await chargeOf(

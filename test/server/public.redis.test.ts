@@ -172,7 +172,7 @@ describe('a call without a key', () => {
   });
 
   it('has the methods, bounds and origins of the network file', async () => {
-    const gateway = await open({ maxBlockRange: 10, origins: ['app.example.org'] });
+    const gateway = await open({ bounds: { maxBlockRange: 10 }, origins: ['app.example.org'] });
     const headers = { origin: 'https://app.example.org' };
     expect((await send(gateway, unit)).status).toBe(403);
     expect((await send(gateway, unit, { headers })).status).toBe(200);

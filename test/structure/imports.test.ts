@@ -36,7 +36,7 @@ const layers: readonly (readonly string[])[] = [
   ['spec', 'network-files/chains', 'memory'],
   ['jsonrpc', 'network-files'],
   ['json'],
-  ['network-files/expand', 'network-files/checks'],
+  ['network-files/expand'],
   ['network-files/options', 'network-files/diagnostics'],
   ['network-files/providers'],
   ['config', 'collections', 'event-loop'],

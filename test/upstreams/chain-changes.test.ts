@@ -30,7 +30,7 @@ async function subscribed(count: number) {
   };
   const nodes = await Promise.all(Array.from({ length: count }, (_, index) => start(index)));
   const upstreams = nodes.map(({ url }, index) => ({ name: `node-${index}`, url, priority: index, batch: false }));
-  const file = network(CHAIN_ID, [], { upstreams, hedge: 'off' });
+  const file = network(CHAIN_ID, [], { upstreams, failsafe: { hedgeAfterMs: 'off' } });
   const gateway = await startGateway({ test: file }, { CACHE_MAX_BYTES: '0' });
   const subscriber = await openSubscriber(gateway, 'test');
   const mining = clock.setInterval(() => {

@@ -39,7 +39,9 @@ async function start(results: readonly unknown[], more: object): Promise<Started
     ),
   );
   const urls = nodes.map(({ url }) => url);
-  const gateway = await startGateway({ test: network(CHAIN_ID, urls, { methods: ['eth'], hedge: 'off', ...more }) });
+  const gateway = await startGateway({
+    test: network(CHAIN_ID, urls, { methods: ['eth'], failsafe: { hedgeAfterMs: 'off' }, ...more }),
+  });
   onTestFinished(async () => {
     await gateway.stop();
     await Promise.all(nodes.map((node) => node.close()));

@@ -100,7 +100,15 @@ export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number
   const upstreams = servers.map(({ port }, at) => {
     return { name: `node-${port}`, url: `http://127.0.0.1:${port}`, batch: false, ...nodes[at]?.upstream };
   });
-  const file = { name: 'Test', chainId: 7, methods: ['eth'], hedge: 'off', cache: 'off', upstreams, ...options };
+  const file = {
+    name: 'Test',
+    chainId: 7,
+    methods: ['eth'],
+    failsafe: { hedgeAfterMs: 'off' },
+    cache: 'off',
+    upstreams,
+    ...options,
+  };
   const gateway = new SimulatedGateway({ options: { name: 'test' }, file: () => file } as never, servers);
   const client = gateway.connect();
   const call: SimulatedNetwork['call'] = async (method, params = []) =>

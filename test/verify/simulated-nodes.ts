@@ -63,7 +63,14 @@ export async function simulatedNodes(count: number, file: object): Promise<Simul
     url: `http://127.0.0.1:${port}`,
     batch: false,
   }));
-  const network = { name: 'Simulated', chainId: CHAIN_ID, methods: ['eth'], hedge: 'off', upstreams, ...file };
+  const network = {
+    name: 'Simulated',
+    chainId: CHAIN_ID,
+    methods: ['eth'],
+    failsafe: { hedgeAfterMs: 'off' },
+    upstreams,
+    ...file,
+  };
   const gateway = new SimulatedGateway({ options: { name: 'simulated' }, file: () => network } as never, nodes);
   const client = gateway.connect();
   const sampleOf = async (metric: string, ...labels: string[]): Promise<number> => {

@@ -28,7 +28,7 @@ export async function withVerification(
   env: Record<string, string> = {},
 ): Promise<WithVerification> {
   const nodes = await Promise.all(urls.map(startLyingNode));
-  const options = { methods: ['eth'], hedge: 'off', ...more };
+  const options = { methods: ['eth'], failsafe: { hedgeAfterMs: 'off' }, ...more };
   const file = network(
     chainId,
     nodes.map(({ url }) => url),

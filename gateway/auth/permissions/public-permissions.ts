@@ -9,8 +9,10 @@ const ofKeysOnly: readonly PermissionField[] = ['networks', 'expiresAt', 'secret
 
 /** The fields of a key that hold for each client address without one. */
 export const publicFieldNames = permissionNames.filter(
-  (name) => !ofKeysOnly.includes(name) && !['capability', 'account'].includes(permissionFields[name].kind),
+  (name) => !ofKeysOnly.includes(name) && !['capability', 'account', 'bound'].includes(permissionFields[name].kind),
 );
+
+const boundNames = permissionNames.filter((name) => permissionFields[name].kind === 'bound');
 
 /** The fields of a key that hold for all callers without one together. */
 export const totalFieldNames = permissionNames.filter(
@@ -19,7 +21,11 @@ export const totalFieldNames = permissionNames.filter(
 
 /** The fields of a key in `public` of a network file, as the text of a key's record. */
 export function publicTexts(options: PublicOptions): PermissionTexts {
-  return textsOf(publicFieldNames, options);
+  return { ...textsOf(publicFieldNames, options), ...boundTexts(options) };
+}
+
+function boundTexts({ bounds = {} }: PublicOptions): PermissionTexts {
+  return textsOf(boundNames, bounds);
 }
 
 export function totalTexts({ total }: PublicOptions): PermissionTexts {
@@ -35,5 +41,9 @@ function textsOf(names: readonly PermissionField[], values: object): PermissionT
 
 /** Checks `public` of a network file beyond its schema, as the fields of a key. */
 export function checkPublic(options: PublicOptions): Diagnostic[] {
-  return [...problemsOf(['public'], publicTexts(options)), ...problemsOf(['public', 'total'], totalTexts(options))];
+  return [
+    ...problemsOf(['public'], textsOf(publicFieldNames, options)),
+    ...problemsOf(['public', 'bounds'], boundTexts(options)),
+    ...problemsOf(['public', 'total'], totalTexts(options)),
+  ];
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { errorCode } from '../../config/log.ts';
-import { compileFileSchema } from '../../network-files/options/compile-file-schema.ts';
+import { compileFileSchema } from '../../network-files/options/network-schema.ts';
 import { explainErrors } from '../../network-files/diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from '../../network-files/diagnostics/parse-yaml.ts';
 import { NetworkFilesError } from '../../network-files/load-networks.ts';

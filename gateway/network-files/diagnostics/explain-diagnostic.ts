@@ -2,12 +2,18 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import { formatPath, type Diagnostic } from './diagnostic.ts';
 import { suggest } from '../../config/suggest.ts';
 
-/** Converts Ajv's errors about a network file into diagnostics without duplicates. */
-export function explainErrors(errors: readonly ErrorObject[]): Diagnostic[] {
+/**
+ * Converts Ajv's errors about a network file into diagnostics without duplicates.
+ * @param successors of former names, by path without indices
+ */
+export function explainErrors(
+  errors: readonly ErrorObject[],
+  successors: ReadonlyMap<string, string> = new Map(),
+): Diagnostic[] {
   const unique = new Map<string, Diagnostic>();
   for (const error of errors) {
     if (!isInformative(error)) continue;
-    const diagnostic = explain(error);
+    const diagnostic = explain(error, successors);
     // Two errors at one value, such as a fraction below the minimum, have the same message.
     unique.set(diagnostic.message, diagnostic);
   }
@@ -23,13 +29,14 @@ function isInformative(error: ErrorObject): boolean {
 }
 
 /** Names without a value are not shown: in `{ url: https://a/,key }`, YAML reads the secret as such a name. */
-function explain(error: ErrorObject): Diagnostic {
+function explain(error: ErrorObject, successors: ReadonlyMap<string, string>): Diagnostic {
   const path = pathOf(error.instancePath);
   const parent = error.parentSchema as { title?: string; type?: string; properties?: Record<string, unknown> };
   const expected = `expected ${parent.title ?? 'another value'}`;
   if (error.keyword === 'additionalProperties') {
     const name = (error.params as { additionalProperty: string }).additionalProperty;
-    const near = suggest(name, Object.keys(parent.properties ?? {}));
+    const successor = successors.get([...path.filter((part) => typeof part === 'string'), name].join('.'));
+    const near = successor === undefined ? suggest(name, Object.keys(parent.properties ?? {})) : `: ${successor}`;
     const hint = near === '' && name.includes(':') ? '; is a space missing after a colon?' : near;
     const isStray = near === '' && (error.data as Record<string, unknown>)[name] === null;
     const shown = formatPath([...path, isStray ? '' : name]);

@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { basename } from 'node:path';
-import { compileFileSchema } from '../options/compile-file-schema.ts';
+import { compileFileSchema } from '../options/network-schema.ts';
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts';
 import { explainErrors } from '../diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from '../diagnostics/parse-yaml.ts';
-import { networkOptions } from '../options/network-options.ts';
+import { networkOptions, successors } from '../options/network-options.ts';
 import { defaultsSchema, identifying } from '../options/network-schema.ts';
 
 /** Name of the file, without `.yaml`, with the options that networks share. It is no network. */
@@ -30,7 +30,7 @@ export function readDefaults(yaml: string): { readonly defaults?: Defaults; read
   const own = Object.keys(given).filter((name) => identifying.has(name));
   const shared = value === null ? {} : isObject(value) ? withoutMembers(value, identifying) : value;
   const validate = compileFileSchema(defaultsSchema());
-  const found = validate(shared) ? [] : explainErrors(validate.errors ?? []);
+  const found = validate(shared) ? [] : explainErrors(validate.errors ?? [], successors);
   const misplaced = own.map((name): Diagnostic => ({ path: [name], isAtName: true, message: misplacedText(name) }));
   const members = Object.fromEntries(Object.entries(given).filter(([name]) => isShared(name)));
   return { defaults: { members, locate }, diagnostics: [...misplaced, ...found].map(locate) };

@@ -64,9 +64,13 @@ export function checkPem(text: string | undefined, name: string | number): strin
     : 'a certificate cannot be read, or the file is not complete';
 }
 
-/** @param cert whose first certificate counts  @param key both have passed `checkPem` */
-export function isKeyOf(cert: string, key: string): boolean {
-  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+/** Whether the key is that of the first certificate. A text that is empty or cannot be read has a diagnostic of its own. */
+export function isKeyOf(cert = '', key = ''): boolean {
+  try {
+    return cert === '' || key === '' || new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return true;
+  }
 }
 
 function isReadable(read: () => unknown): boolean {

@@ -1,4 +1,4 @@
-import type { ValueSchema } from './option.ts';
+import type { OptionSchema, ValueSchema } from './option.ts';
 
 /** A method's name, or the start of names before an asterisk: `debug_*`, `debug_trace*`. */
 const PATTERN = '^[a-z][a-zA-Z0-9_.]*\\*?$';
@@ -6,8 +6,38 @@ const TITLE = 'method, or start of methods with * after it';
 
 export const methodPattern = { title: TITLE, type: 'string', pattern: PATTERN } as const satisfies ValueSchema;
 
-/** A map by method. */
 export const methodNames = { title: TITLE, pattern: PATTERN } as const satisfies ValueSchema;
+
+/** A map by method or wildcard. */
+export function byMethod<const Member extends ValueSchema>(title: string, member: Member) {
+  return { title, type: 'object', propertyNames: methodNames, additionalProperties: member } as const;
+}
+
+/** A map of values for all methods, which may have maps of the same values by method beside them. */
+export function forMethods<const Rows extends Readonly<Record<string, OptionSchema>>>(properties: Rows) {
+  const names = Object.keys(properties);
+  const title = `map with ${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`;
+  const entry = { title, type: 'object', minProperties: 1, properties } as const;
+  return {
+    title: `${title}, or with maps of these by method`,
+    type: 'object',
+    propertyNames: methodNames,
+    properties,
+    // The names of methods and wildcards; others are names of values, or misspelt.
+    patternProperties: { '[_.*]': entry },
+  } as const;
+}
+
+/** The values of `forMethods` by method or wildcard: those for all methods are of `*`. */
+export function entriesByMethod<Entry extends object>(
+  values: Readonly<Record<string, unknown>>,
+): Record<string, Entry> {
+  const members = Object.entries(values);
+  const isOfMethod = ([name]: [string, unknown]): boolean => /[_.*]/.test(name);
+  const all = members.filter((member) => !isOfMethod(member));
+  const entries = Object.fromEntries(members.filter(isOfMethod)) as Record<string, Entry>;
+  return all.length === 0 ? entries : { '*': Object.fromEntries(all) as Entry, ...entries };
+}
 
 export function isWildcard(name: string): boolean {
   return name.endsWith('*');

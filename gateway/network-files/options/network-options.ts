@@ -1,25 +1,31 @@
 import { checkBaseUrl } from './base-url.ts';
-import { headers, maxResponseBytes, proxyUrl, tls, url, websocketUrl } from './connection-options.ts';
-import { hedge, networkFailsafe, upstreamFailsafe } from './failsafe-option.ts';
-import { networkMethods, route, upstreamMethods } from './method-options.ts';
-import type { NetworkOption, UpstreamOption } from './option.ts';
+import { checkHeader, checkPem, checkProxy, checkUrl } from './check-upstream-text.ts';
+import { byMethod, forMethods, methodPattern } from './method-pattern.ts';
+import { aboveZero, either, listOf, oneOf, text, trueOrFalse, whole } from './option.ts';
+import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
-import { publicCallers } from './public-option.ts';
-import { privateTransactions, transactions } from './transaction-options.ts';
+import { bounds, publicCallers } from './public-option.ts';
 import { unitsMap } from './units-option.ts';
-import { agree, verify, witnesses } from './verify-option.ts';
-import {
-  balance,
-  batch,
-  group,
-  networkAudit,
-  priority,
-  probe,
-  timeoutMs,
-  upstreamAudit,
-  upstreamLimits,
-  weight,
-} from './traffic-options.ts';
+import { agree, networkAudit, upstreamAudit, verify, witnesses } from './verify-option.ts';
+
+const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$';
+const upstreamNames = listOf('list of names of upstreams', text('name of an upstream', NAME_PATTERN));
+const patterns = listOf('list of methods and wildcards', methodPattern);
+const pem = text('full path of a PEM file, or ${file:/path}', '^(/|\\$\\{|-----BEGIN )');
+const milliseconds = whole(1, 600_000, 'milliseconds');
+
+const HEDGE_TITLE = 'off, or whole number of milliseconds from 1 to 60000';
+const MAX_HEDGE_MS = 60_000;
+
+/** Times of calls. */
+const times = {
+  timeoutMs: { ...milliseconds, description: 'Time for one attempt, in ms; default: see below.' },
+  hedgeAfterMs: {
+    ...either(HEDGE_TITLE, 'integer', whole(1, MAX_HEDGE_MS), { const: 'off' }),
+    description:
+      'Time in ms after which a read is hedged; or off. Default: the 95th percentile of its method. The first response is used.',
+  },
+} as const satisfies Readonly<Record<string, OptionSchema>>;
 
 /**
  * Options of an upstream. Everything about an option is in its row: the type of `UpstreamConfig`, reading, JSON Schema,
@@ -27,35 +33,144 @@ import {
  */
 export const upstreamOptions = {
   name: {
-    title: 'text of 1 to 40 letters, digits, dots, hyphens and underscores',
+    ...text('text of 1 to 40 letters, digits, dots, hyphens and underscores', NAME_PATTERN),
     description: 'Name in metrics, logs and pages; the URL is never shown. With provider: that name by default.',
-    type: 'string',
-    pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$',
     isRequired: 'by other options',
     replaces: 'upstream',
   },
-  url: { ...url, replaces: 'upstream' },
-  websocketUrl: { ...websocketUrl, replaces: 'upstream' },
-  headers: { ...headers, replaces: 'upstream' },
-  tls: { ...tls, replaces: 'upstream' },
-  proxyUrl: { ...proxyUrl, replaces: 'upstream' },
-  maxResponseBytes: { ...maxResponseBytes, replaces: 'upstream' },
-  timeoutMs: { ...timeoutMs, replaces: 'nothing' },
-  failsafe: { ...upstreamFailsafe, replaces: 'nothing' },
-  priority: { ...priority, replaces: 'nothing' },
-  weight: { ...weight, replaces: 'nothing' },
-  group: { ...group, replaces: 'nothing' },
+  url: {
+    ...text('http or https URL', '^(https?://|\\$\\{)[^\\s]+$'),
+    description:
+      'HTTP or HTTPS URL. It may contain ${NAME} and ${NAME:-default} from the environment, and ${file:/path}.',
+    hasVariables: true,
+    check: checkUrl('http'),
+    replaces: 'upstream',
+  },
+  websocketUrl: {
+    ...text('ws or wss URL', '^(wss?://|\\$\\{)[^\\s]+$'),
+    description:
+      'The same node over WebSocket, for new heads. Without url, all calls use this connection too. It may contain variables.',
+    hasVariables: true,
+    check: checkUrl('ws'),
+    replaces: 'upstream',
+  },
+  headers: {
+    title: 'map of header names to values',
+    description:
+      'Headers of every request and WebSocket handshake. Values may contain ${NAME} from the environment, and ${file:/path}.',
+    type: 'object',
+    propertyNames: { title: 'header name', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+    additionalProperties: text('header value of printable characters', '^[ -~]*$'),
+    hasVariables: true,
+    default: {},
+    check: checkHeader,
+    replaces: 'upstream',
+  },
+  // For nodes behind a private authority, or that require a client certificate.
+  tls: {
+    title: 'map with ca, cert and key',
+    description:
+      'For https and wss: authorities and client certificate, as PEM files. Renewed files are used within 5 s.',
+    type: 'object',
+    minProperties: 1,
+    properties: {
+      ca: { ...pem, description: 'The only authorities that are trusted. Default: the public ones.' },
+      cert: { ...pem, description: 'Client certificate, with intermediate certificates after it.' },
+      key: { ...pem, description: 'Private key of the client certificate, without a passphrase.' },
+    },
+    dependentRequired: { cert: ['key'], key: ['cert'] },
+    hasVariables: true,
+    isFile: true,
+    check: checkPem,
+    replaces: 'upstream',
+  },
+  proxyUrl: {
+    ...text('http URL of a proxy', '^(http://|\\$\\{)[^\\s]+$'),
+    description:
+      'HTTP proxy through which all connections are opened, with CONNECT: `http://user:${PROXY_PASSWORD}@10.0.0.9:3128`. The URL is secret.',
+    hasVariables: true,
+    check: checkProxy,
+    replaces: 'upstream',
+  },
+  maxResponseBytes: {
+    ...whole(1),
+    description: 'Maximum bytes of a response of this upstream; default: UPSTREAM_RESPONSE_MAX_BYTES.',
+    replaces: 'upstream',
+  },
+  failsafe: {
+    ...forMethods(times),
+    description: 'As `failsafe` of the network, for attempts at this upstream: `timeoutMs` and `hedgeAfterMs` only.',
+    membersAs: 'failsafe',
+    replaces: 'nothing',
+  },
+  priority: {
+    ...whole(0, 1000),
+    description:
+      'Upstreams with a lower priority are selected first. With equal priority the first in the file is, until another is clearly faster.',
+    default: 0,
+    replaces: 'nothing',
+  },
+  weight: {
+    ...whole(1, 1000),
+    description: 'Its share of the calls among upstreams of equal priority, with `balance: weighted`.',
+    default: 1,
+    replaces: 'nothing',
+  },
+  group: {
+    ...text(
+      'text of 1 to 40 letters, digits, spaces, dots, hyphens and underscores',
+      '^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$',
+    ),
+    description:
+      'Who runs the upstream, such as an operator or a data centre: upstreams of one group have one vote about the chain. Default: host and port of its URL; the hosts of a hosted provider are one group. See docs/consistency.md.',
+    replaces: 'nothing',
+  },
   archive: {
-    title: 'true or false',
+    ...trueOrFalse,
     description: 'The upstream has the state of every block: calls for old state use such upstreams first.',
-    type: 'boolean',
     default: false,
     replaces: 'upstream',
   },
-  batch: { ...batch, replaces: 'upstream' },
-  limits: { ...upstreamLimits, replaces: 'upstream' },
-  methods: { ...upstreamMethods, replaces: 'nothing' },
-  probe: { ...probe, replaces: 'nothing' },
+  batch: {
+    ...either('auto, true or false', 'boolean', trueOrFalse, { const: 'auto' }),
+    description:
+      'Whether lookups that a client sent as a batch are sent as JSON-RPC batches of up to 10 calls. After a refusal, none are sent for 10 minutes (auto) or for 60 s (true); auto: for 10 s if the node works on their calls one after the other. Only with url.',
+    default: 'auto',
+    replaces: 'upstream',
+  },
+  limits: {
+    title: 'map with perSecond, which may have burst beside it, or concurrency',
+    description:
+      "Limits of the provider's plan. At its limit an upstream is skipped; the gateway's own requests, such as head polls, count too.",
+    type: 'object',
+    minProperties: 1,
+    dependentRequired: { burst: ['perSecond'] },
+    properties: {
+      perSecond: { ...aboveZero, description: 'Requests per second.' },
+      burst: { ...whole(1), description: 'Requests that may be sent at once; default: those of one second.' },
+      concurrency: { ...whole(1), description: 'Concurrent requests.' },
+    },
+    replaces: 'upstream',
+  },
+  methods: {
+    title: 'map with allow, deny or both',
+    description:
+      'Methods for which the upstream is used. It gets no other call and no other request of the gateway, such as head polls, except for eth_chainId.',
+    type: 'object',
+    minProperties: 1,
+    properties: {
+      allow: { ...patterns, description: 'Only these: `[eth_*, debug_traceTransaction]`.' },
+      deny: { ...patterns, description: 'Not these, even if `allow` has them: `[eth_getLogs, trace_*]`.' },
+    },
+    replaces: 'nothing',
+  },
+  probe: {
+    ...oneOf('on', 'off'),
+    description:
+      'Whether the upstream is polled and probed while it gets no calls. off: for an upstream that bills each request; its failures are noticed by calls only.',
+    default: 'on',
+    replaces: 'nothing',
+  },
   audit: { ...upstreamAudit, replaces: 'nothing' },
   spawn: {
     title: 'anvil',
@@ -64,8 +179,6 @@ export const upstreamOptions = {
     replaces: 'upstream',
   },
 } as const satisfies Readonly<Record<string, UpstreamOption>>;
-
-const positiveInteger = { title: 'whole number from 1', type: 'integer', minimum: 1 } as const;
 
 /** Options of a network, as `upstreamOptions`. Code reads them from `ChainConfig` or `ReplaceableConfig`. */
 export const networkOptions = {
@@ -79,19 +192,25 @@ export const networkOptions = {
     replaces: 'network',
   },
   chainId: {
-    title: 'whole number from 1 to 9007199254740991',
+    ...whole(1, Number.MAX_SAFE_INTEGER),
     description: 'An upstream is used only if its eth_chainId, checked before its first use, is this number.',
-    type: 'integer',
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
     isRequired: true,
     replaces: 'chain',
   },
+  currency: {
+    ...text('symbol of 1 to 11 letters and digits', '^[A-Za-z0-9]{1,11}$'),
+    description: 'Symbol of the native currency, for wallets. Default: that of the known chain, else ETH.',
+    replaces: 'network',
+  },
+  explorer: {
+    ...text('http or https URL without user', '^https?://[^\\s@]+$'),
+    description: 'URL of a block explorer, for wallets and pages. Default: that of the known chain.',
+    replaces: 'network',
+  },
   development: {
-    title: 'true or false',
+    ...trueOrFalse,
     description:
       'A development network: `anvil_*`, `evm_*`, `hardhat_*`, `debug_*`, `trace_*`, `txpool_*`, `ots_*`, the accounts of its node, `eth_sendTransaction` and `eth_sign*` are served too, except in production. Always true with spawn.',
-    type: 'boolean',
     default: false,
     replaces: 'chain',
   },
@@ -102,11 +221,7 @@ export const networkOptions = {
     type: 'array',
     uniqueItems: true,
     default: [],
-    items: {
-      title: 'http or https URL without query',
-      type: 'string',
-      pattern: '^https?://[^/?#\\s@]+(/[^?#\\s]*)?$',
-    },
+    items: text('http or https URL without query', '^https?://[^/?#\\s@]+(/[^?#\\s]*)?$'),
     check: (baseUrl = '') => checkBaseUrl(baseUrl),
     replaces: 'network',
   },
@@ -117,21 +232,69 @@ export const networkOptions = {
     type: 'array',
     uniqueItems: true,
     default: [],
-    items: {
-      title: 'origin',
-      type: 'string',
+    items: text(
+      'origin',
       // As auth/formats/origin-pattern.ts: no bare asterisk.
-      pattern:
-        '^([A-Za-z][A-Za-z0-9+.-]*://)?(\\*\\.)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$',
-    },
+      '^([A-Za-z][A-Za-z0-9+.-]*://)?(\\*\\.)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$',
+    ),
     replaces: 'network',
   },
   public: { ...publicCallers, replaces: 'network' },
-  methods: { ...networkMethods, replaces: 'network' },
-  route: { ...route, replaces: 'network' },
-  transactions: { ...transactions, replaces: 'network' },
-  private: { ...privateTransactions, replaces: 'network' },
-  balance: { ...balance, replaces: 'network' },
+  methods: {
+    ...listOf(
+      'list of namespaces and methods',
+      text('namespace, method or wildcard, a minus before it to take it away', '^-?[a-zA-Z0-9_.]+\\*?$'),
+    ),
+    description:
+      'Methods that the network serves: namespaces (eth) or single methods (zks_estimateFee); a minus removes one (-eth_getStorageAt). Methods without a schema by full name (debug_getRawBlock), or as a wildcard (debug_*).',
+    default: ['eth', 'net', 'web3', 'rpc'],
+    replaces: 'network',
+  },
+  route: {
+    ...byMethod('map of methods to lists of upstreams', upstreamNames),
+    description:
+      'The only upstreams for a method or wildcard: `eth_sendRawTransaction: [private-relay]`. Binding: no other upstream ever gets the call. The name counts, or else the longest wildcard.',
+    default: {},
+    replaces: 'network',
+  },
+  transactions: {
+    ...either(
+      'first, all, or a list of names of upstreams',
+      'array',
+      { ...upstreamNames, uniqueItems: true },
+      { enum: ['first', 'all'] },
+    ),
+    description:
+      'Which upstreams get a transaction. first: one, and the next only after a failure that says nothing about the transaction. all, or the named ones: at once, and none gets it again; the first acceptance is the response. See below.',
+    default: 'first',
+    replaces: 'network',
+  },
+  private: {
+    title: 'map with upstreams, which may have fallbackAfterMs beside it',
+    description: 'Relays for the transactions of keys with the capability `private`. See below.',
+    type: 'object',
+    properties: {
+      upstreams: {
+        ...{ ...upstreamNames, uniqueItems: true },
+        description:
+          'The only upstreams that get transactions of these keys, all at once. They get those of other keys only if `route` or `transactions` names them.',
+        isRequired: true,
+      },
+      fallbackAfterMs: {
+        ...milliseconds,
+        description:
+          'If no relay has responded about a private transaction after this time, in ms, the other upstreams get it, which reveals it; not while a relay waits for a receipt. It must be at least 100 ms below CALL_TIMEOUT_MS, else the file is rejected. Default: never.',
+      },
+    },
+    replaces: 'network',
+  },
+  balance: {
+    ...oneOf('first', 'latency', 'round-robin', 'weighted'),
+    description:
+      'How calls are divided among upstreams of equal priority. first: the first of the file, until another is clearly faster; latency: the faster, the more; round-robin: equally; `weighted`: by `weight`. Among equals, the one with the fewest requests in flight gets the call.',
+    default: 'first',
+    replaces: 'network',
+  },
   confirmNull: {
     title: 'never, behind or always',
     description:
@@ -140,27 +303,38 @@ export const networkOptions = {
     default: 'behind',
     replaces: 'network',
   },
-  hedge: { ...hedge, replaces: 'network' },
-  failsafe: { ...networkFailsafe, replaces: 'network' },
+  failsafe: {
+    ...forMethods({
+      ...times,
+      hedgeMinMs: {
+        ...whole(1, MAX_HEDGE_MS, 'milliseconds'),
+        description: 'Minimum of that percentile in ms, where there is no hedgeAfterMs; default: 50.',
+      },
+      maxAttempts: {
+        ...whole(1, 100),
+        description: 'Maximum requests to upstreams for one call: retries, hedges and confirmations count.',
+      },
+    }),
+    description:
+      'Times and attempts of all methods, and by method or wildcard: `{ timeoutMs: 5000, debug_*: { timeoutMs: 60000 } }`. See below.',
+    default: {},
+    replaces: 'network',
+  },
   verify: { ...verify, replaces: 'network' },
   agree: { ...agree, replaces: 'network' },
   witnesses: { ...witnesses, replaces: 'network' },
   audit: { ...networkAudit, replaces: 'network' },
   cache: {
-    title: 'on or off',
+    ...oneOf('on', 'off'),
     description:
       'Whether responses are cached. off: for a chain whose state or final blocks change outside Gatehouse, such as a fork of a development node.',
-    enum: ['on', 'off'],
     default: 'on',
     replaces: 'network',
   },
   maxLagBlocks: {
-    title: 'whole number from 1 to 100000',
+    ...whole(1, 100_000),
     description:
       "An upstream further behind the network's head is skipped. Default: 8 blocks, or the blocks of 16 s if those are more.",
-    type: 'integer',
-    minimum: 1,
-    maximum: 100_000,
     replaces: 'network',
   },
   units: {
@@ -170,32 +344,7 @@ export const networkOptions = {
     default: {},
     replaces: 'network',
   },
-  maxBlockRange: {
-    ...positiveInteger,
-    description: 'Maximum blocks in the range of a log filter.',
-    replaces: 'network',
-  },
-  maxAddresses: {
-    ...positiveInteger,
-    description: 'Maximum addresses of a log filter.',
-    replaces: 'network',
-  },
-  maxStorageKeys: {
-    ...positiveInteger,
-    description: 'Maximum storage keys of `eth_getProof`.',
-    replaces: 'network',
-  },
-  maxSimulatedCalls: {
-    ...positiveInteger,
-    description: 'Maximum calls of `eth_simulateV1`.',
-    replaces: 'network',
-  },
-  maxResponseBytes: {
-    ...positiveInteger,
-    description: 'Maximum bytes of the response to a call.',
-    default: 25_000_000,
-    replaces: 'network',
-  },
+  bounds: { ...bounds, replaces: 'network' },
   upstreams: {
     title: 'list of at least one upstream',
     description: 'The upstreams of the network, best first.',
@@ -228,3 +377,14 @@ export const networkOptions = {
     replaces: 'network',
   },
 } as const satisfies Readonly<Record<string, NetworkOption>>;
+
+/** What replaces an option that was renamed, by its path without indices. It is an error, as another unknown name is. */
+export const successors: ReadonlyMap<string, string> = new Map([
+  ['hedge', 'write failsafe: { hedgeAfterMs: off }, or failsafe: { hedgeMinMs: … } for a number'],
+  ['upstreams.timeoutMs', 'write failsafe: { timeoutMs: … }'],
+  ['upstreams.timeout', 'write failsafe: { timeoutMs: … }'],
+  ...Object.keys(bounds.properties).flatMap((name): [string, string][] => [
+    [name, `write bounds: { ${name}: … }`],
+    [`public.${name}`, `write public: { bounds: { ${name}: … } }`],
+  ]),
+]);

@@ -19,6 +19,8 @@ export interface ValueSchema {
   readonly items?: ValueSchema;
   /** Of a map with these members and no others. */
   readonly properties?: Readonly<Record<string, OptionSchema>>;
+  /** Of a map with `properties` and, by pattern of their names, maps with the same members. Read as a map by method: see `entriesByMethod`. */
+  readonly patternProperties?: Readonly<Record<string, ValueSchema>>;
   /** Of a map with any names. */
   readonly additionalProperties?: ValueSchema;
   readonly propertyNames?: ValueSchema;
@@ -34,6 +36,8 @@ export interface OptionSchema extends ValueSchema {
   readonly description: string;
   /** Used if the file has no value. Without a default, the value is undefined. */
   readonly default?: unknown;
+  /** The option with the same members, where docs/networks.md has them. */
+  readonly membersAs?: string;
   /** `by other options`: `dependentRequired` of the map says when; otherwise the text is empty. */
   readonly isRequired?: true | 'by other options';
 }
@@ -80,13 +84,15 @@ export type ValueOf<Schema> = Schema extends { then: infer Then; else: infer Els
       ? Member
       : Schema extends { items: infer Item }
         ? readonly ValueOf<Item>[]
-        : Schema extends { properties: infer Rows }
-          ? ValuesOf<Rows>
-          : Schema extends { additionalProperties: infer Member }
-            ? Readonly<Record<string, ValueOf<Member>>>
-            : Schema extends { type: infer Type }
-              ? ValueOfType<Type>
-              : never;
+        : Schema extends { patternProperties: Readonly<Record<string, infer Entry>> }
+          ? Readonly<Record<string, ValueOf<Entry>>>
+          : Schema extends { properties: infer Rows }
+            ? ValuesOf<Rows>
+            : Schema extends { additionalProperties: infer Member }
+              ? Readonly<Record<string, ValueOf<Member>>>
+              : Schema extends { type: infer Type }
+                ? ValueOfType<Type>
+                : never;
 
 /** Type of a map with these options. Options without a default are undefined if the file does not set them. */
 export type ValuesOf<Rows> = {
@@ -104,3 +110,40 @@ type ValueOfType<Type> = Type extends 'string'
     : Type extends 'boolean'
       ? boolean
       : never;
+
+/*
+ * Schemas of usual values. Their titles say what a diagnostic expects.
+ */
+
+/** @param unit such as `milliseconds` */
+export function whole(minimum: number, maximum?: number, unit?: string) {
+  const noun = unit === undefined ? 'whole number' : `whole number of ${unit}`;
+  if (maximum === undefined) return { title: `${noun} from ${minimum}`, type: 'integer', minimum } as const;
+  return { title: `${noun} from ${minimum} to ${maximum}`, type: 'integer', minimum, maximum } as const;
+}
+
+export const aboveZero = { title: 'number above 0', type: 'number', exclusiveMinimum: 0 } as const;
+
+export const trueOrFalse = { title: 'true or false', type: 'boolean' } as const;
+
+export function text<const Pattern extends string>(title: string, pattern: Pattern) {
+  return { title, type: 'string', pattern } as const;
+}
+
+export function oneOf<const Names extends readonly string[]>(...names: Names) {
+  return { title: `${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`, enum: names };
+}
+
+export function listOf<const Items extends ValueSchema>(title: string, items: Items) {
+  return { title, type: 'array', minItems: 1, items } as const;
+}
+
+/** A value of one of two schemas, by its type. */
+export function either<const Then extends Partial<ValueSchema>, const Else extends Partial<ValueSchema>>(
+  title: string,
+  type: NonNullable<ValueSchema['if']>['type'],
+  then: Then,
+  otherwise: Else,
+) {
+  return { title, if: { type }, then: { ...then, title }, else: { ...otherwise, title } } as const;
+}

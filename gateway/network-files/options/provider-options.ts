@@ -1,5 +1,5 @@
 import { providerNames } from '../providers/providers.generated.ts';
-import type { UpstreamOption } from './option.ts';
+import { oneOf, text, type UpstreamOption } from './option.ts';
 
 /** Shorter texts are no keys, but placeholders. The redaction of URLs relies on this length. */
 const MIN_KEY_CHARS = 16;
@@ -7,26 +7,21 @@ const MIN_KEY_CHARS = 16;
 /** Options of an upstream that `expandProvider` replaces by its URLs: no other code reads them. */
 export const providerOptions = {
   provider: {
-    title: `${providerNames.slice(0, -1).join(', ')} or ${providerNames.at(-1) ?? ''}`,
+    ...oneOf(...providerNames),
     description:
       'Instead of url: a provider of the table below. Its URL for the chain is used, with its WebSocket URL if there is one.',
-    enum: providerNames,
     replaces: 'upstream',
   },
   key: {
-    title: 'key without spaces, such as `${ALCHEMY_KEY}`',
+    ...text('key without spaces, such as `${ALCHEMY_KEY}`', '^[^\\s]+$'),
     description: 'Key for the provider, usually `${NAME}` from the environment or `${file:/path}`.',
-    type: 'string',
-    pattern: '^[^\\s]+$',
     hasVariables: true,
     check: checkKey,
     replaces: 'upstream',
   },
   endpoint: {
-    title: 'name of an endpoint: letters, digits and hyphens',
+    ...text('name of an endpoint: letters, digits and hyphens', '^[^\\s]+$'),
     description: "Name of your endpoint, if the provider's URLs have one.",
-    type: 'string',
-    pattern: '^[^\\s]+$',
     hasVariables: true,
     check: checkEndpoint,
     replaces: 'upstream',

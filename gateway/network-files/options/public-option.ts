@@ -1,5 +1,22 @@
-import type { OptionSchema } from './option.ts';
+import { aboveZero, whole, type OptionSchema } from './option.ts';
 import { publicFields, totalFields } from './public-fields.generated.ts';
+
+const boundRows = {
+  maxBlockRange: { ...whole(1), description: 'Maximum blocks in the range of a log filter.' },
+  maxAddresses: { ...whole(1), description: 'Maximum addresses of a log filter.' },
+  maxStorageKeys: { ...whole(1), description: 'Maximum storage keys of `eth_getProof`.' },
+  maxSimulatedCalls: { ...whole(1), description: 'Maximum calls of `eth_simulateV1`.' },
+  maxResponseBytes: { ...whole(1), description: 'Maximum bytes of the response to a call.' },
+} as const satisfies Readonly<Record<string, OptionSchema>>;
+
+/** What one call may request. */
+export const bounds = {
+  title: `map with ${Object.keys(boundRows).slice(0, -1).join(', ')} or maxResponseBytes`,
+  description: 'Bounds of a call of any caller. A call beyond one is rejected with -32005, which names the bound.',
+  type: 'object',
+  properties: { ...boundRows, maxResponseBytes: { ...boundRows.maxResponseBytes, default: 25_000_000 } },
+  default: {},
+} as const satisfies OptionSchema;
 
 /** Calls without a key. The fields of a key are generated from the table of permissions. */
 export const publicCallers = {
@@ -19,41 +36,31 @@ export const publicCallers = {
       description: 'Maximum requests in flight, per gateway; others wait for up to 1 s.',
       default: 16,
     },
+    bounds: {
+      title: bounds.title,
+      description: 'Bounds of calls without a key, as those of the network. The lower one holds.',
+      type: 'object',
+      properties: boundRows,
+      membersAs: 'bounds',
+    },
     perSender: {
       title: 'map with rate, which may have burst beside it',
       description: 'Limit of methods that send a transaction, by its sender, whatever the address.',
       type: 'object',
       dependentRequired: { burst: ['rate'] },
       properties: {
-        rate: {
-          title: 'number above 0',
-          description: 'Transactions per second.',
-          type: 'number',
-          exclusiveMinimum: 0,
-          isRequired: true,
-        },
-        burst: {
-          title: 'whole number from 1',
-          description: 'Transactions at once; default: those of one second.',
-          type: 'integer',
-          minimum: 1,
-        },
+        rate: { ...aboveZero, description: 'Transactions per second.', isRequired: true },
+        burst: { ...whole(1), description: 'Transactions at once; default: those of one second.' },
       },
     },
     ipv4Prefix: {
-      title: 'whole number, 8 to 32',
+      ...whole(8, 32),
       description: 'Bits of an IPv4 address that share one limit.',
-      type: 'integer',
-      minimum: 8,
-      maximum: 32,
       default: 32,
     },
     ipv6Prefix: {
-      title: 'whole number, 16 to 64',
+      ...whole(16, 64),
       description: 'Bits of an IPv6 address that share one limit. Each /48 has the limits of 16 of them.',
-      type: 'integer',
-      minimum: 16,
-      maximum: 64,
       default: 64,
     },
     total: {

@@ -1,7 +1,7 @@
 import { knownChain } from '../../network-files/chains/known-chain.ts';
 import type { Network } from '../../call/network.ts';
 import type { Drain } from '../../drains/drains.ts';
-import type { NetworkConfig, PublicOptions } from '../../network-files/network-config.ts';
+import type { NetworkConfig, PublicOptions, ReplaceableConfig } from '../../network-files/network-config.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { UpstreamCondition } from '../../upstreams/upstream-conditions.ts';
 
@@ -17,15 +17,21 @@ export interface NetworkFacts {
   readonly public?: Pick<PublicOptions, 'rate' | 'daily'>;
 }
 
-export function networkFacts({ slug, name, chainId, baseUrls, public: options }: NetworkConfig): NetworkFacts {
+/** Wallets accept native currencies of 18 decimals only. */
+const DECIMALS = 18;
+
+export function networkFacts(config: NetworkConfig): NetworkFacts {
+  const { slug, name, chainId, baseUrls, public: options } = config;
+  const { currency: symbol, explorer }: ReplaceableConfig = config;
   const chain = knownChain(chainId);
-  const currency = chain?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
+  const known = chain?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: DECIMALS };
+  const currency = symbol === undefined ? known : { name: symbol, symbol, decimals: DECIMALS };
   return {
     slug,
     name,
     chainId,
     currency,
-    explorer: chain?.explorer,
+    explorer: explorer ?? chain?.explorer,
     baseUrls,
     ...(options && { public: limitsOf(options) }),
   };

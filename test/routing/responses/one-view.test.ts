@@ -49,7 +49,7 @@ async function withLagging(heads = [newest, newest - 3], { isServed = true, env 
   const all = await withNodes(
     2,
     { CACHE_MAX_BYTES: '0', ...env },
-    { hedge: 'off', methods: ['eth', 'debug_getRawBlock'] },
+    { failsafe: { hedgeAfterMs: 'off' }, methods: ['eth', 'debug_getRawBlock'] },
   );
   heads.forEach((head, index) => {
     setHead(all.nodes[index] as FakeNode, head);

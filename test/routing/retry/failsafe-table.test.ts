@@ -46,8 +46,8 @@ describe('the time for one attempt', () => {
     const network = { eth_call: { timeoutMs: 300 } };
     expect(tableOf({}, {}, 7).times('eth_call')).toEqual([7, 7]);
     expect(tableOf(network, {}, 7).times('eth_call')).toEqual([300, 300]);
-    expect(tableOf(network, { timeoutMs: 200 }, 7).times('eth_call')).toEqual([200, 300]);
-    const own = { timeoutMs: 200, failsafe: { eth_call: { timeoutMs: 100 } } };
+    expect(tableOf(network, { failsafe: { timeoutMs: 200 } }, 7).times('eth_call')).toEqual([200, 300]);
+    const own = { failsafe: { timeoutMs: 200, eth_call: { timeoutMs: 100 } } };
     expect(tableOf(network, own, 7).times('eth_call')).toEqual([100, 300]);
     expect(tableOf(network, own, 7).times('eth_getLogs')).toEqual([200, 7]);
   });
@@ -55,7 +55,7 @@ describe('the time for one attempt', () => {
   it('is shared with other upstreams only if it is a default that is not below that of the call', () => {
     expect(tableOf({}).sharing('debug_traceCall')).toBe(2);
     expect(['eth_call', 'eth_sendRawTransactionSync'].map(tableOf({}).sharing)).toEqual([0, 0]);
-    expect(tableOf({}, { timeoutMs: 60_000 }).sharing('debug_traceCall')).toBe(1);
+    expect(tableOf({}, { failsafe: { timeoutMs: 60_000 } }).sharing('debug_traceCall')).toBe(1);
     expect(tableOf({ 'debug_*': { timeoutMs: 60_000 } }).sharing('debug_traceCall')).toBe(0);
     expect(tableOf({}, {}, 60_000).sharing('debug_traceCall')).toBe(0);
   });
@@ -97,8 +97,10 @@ it('is resolved once for each method, also for one that a wildcard opens', () =>
   expect(table.of(specOf('debug_traceCall'))).toBe(table.of(specOf('debug_traceCall')));
 });
 
-it('has hedges if an entry has a delay, and not for `off`', () => {
-  expect(tableOf({ eth_call: { hedgeAfterMs: 5 } }).table.hasHedges).toBe(true);
-  expect(tableOf({}, { failsafe: { eth_call: { hedgeAfterMs: 5 } } }).table.hasHedges).toBe(true);
-  expect(tableOf({ eth_call: { hedgeAfterMs: 'off', timeoutMs: 5 } }).table.hasHedges).toBe(false);
+it('has hedges, unless they are off and no entry has a delay', () => {
+  const off = { hedgeAfterMs: 'off' };
+  expect(tableOf({}).table.hasHedges).toBe(true);
+  expect(tableOf({ ...off, eth_call: { hedgeAfterMs: 5 } }).table.hasHedges).toBe(true);
+  expect(tableOf(off, { failsafe: { eth_call: { hedgeAfterMs: 5 } } }).table.hasHedges).toBe(true);
+  expect(tableOf({ ...off, eth_call: { ...off, timeoutMs: 5 } }).table.hasHedges).toBe(false);
 });

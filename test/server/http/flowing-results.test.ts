@@ -39,7 +39,7 @@ afterEach(async () => {
 });
 
 async function start(
-  options: { readonly maxResponseBytes?: number } = {},
+  options: { readonly bounds?: { readonly maxResponseBytes: number } } = {},
   env: Record<string, string> = {},
   isAlone = true,
 ): Promise<void> {
@@ -403,13 +403,13 @@ describe('a large result with a bound', () => {
   };
 
   it.each([true, false])('is rejected if it has more bytes; its length is known: %s', async (hasLength) => {
-    await start({ maxResponseBytes: bytesOfResponse - 1 });
+    await start({ bounds: { maxResponseBytes: bytesOfResponse - 1 } });
     node.always(sends(hasLength), method);
     expect(await (await respond()).json()).toMatchObject({ error: { code: -32005 } });
   });
 
   it.each([true, false])('is served if it has as many; its length is known: %s', async (hasLength) => {
-    await start({ maxResponseBytes: bytesOfResponse });
+    await start({ bounds: { maxResponseBytes: bytesOfResponse } });
     node.always(sends(hasLength), method);
     expect((await (await respond()).text()).length).toBe(bytesOfResponse);
   });
@@ -426,7 +426,7 @@ describe('a large result with a bound', () => {
   });
 
   it('of unknown length whose first 1 MB is malformed is an error, and no broken connection', async () => {
-    await start({ maxResponseBytes: 5_000_000 });
+    await start({ bounds: { maxResponseBytes: 5_000_000 } });
     const broken = JSON.stringify({ filler: 'f'.repeat(500_000) });
     node.always(({ response, id }) => {
       response
@@ -437,7 +437,7 @@ describe('a large result with a bound', () => {
   });
 
   it('above 1 MB ends the connection at the bound, if its length is not known', async () => {
-    await start({ maxResponseBytes: 1_500_000 });
+    await start({ bounds: { maxResponseBytes: 1_500_000 } });
     node.response(method, ['x'.repeat(2_000_000)]);
     node.always(sends(false), method);
     const response = await respond();

@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 
 async function open(options: { autoPong?: boolean } = {}, env: Record<string, string> = {}): Promise<void> {
-  gateway = await startGateway({ main: network(5, [node.url], { maxResponseBytes: 100_000_000 }) }, env);
+  gateway = await startGateway({ main: network(5, [node.url], { bounds: { maxResponseBytes: 100_000_000 } }) }, env);
   caller = await openCaller(socketUrl(gateway, 'main'), options);
   // Known to the gateway's own clock, too.
   await caller.call('net_version');

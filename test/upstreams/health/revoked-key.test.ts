@@ -126,7 +126,7 @@ async function withNetworks(names: readonly string[], which: 0 | 1) {
   const nodes = await Promise.all(slugs.map(() => Promise.all([start(0), start(1)])));
   const files = nodes.map((pair) => {
     const upstreams = pair.map(({ url }, index) => ({ name: `node-${index}`, url, priority: index, batch: false }));
-    return network(CHAIN_ID, [], { upstreams, hedge: 'off' });
+    return network(CHAIN_ID, [], { upstreams, failsafe: { hedgeAfterMs: 'off' } });
   });
   const lines: Line[] = [];
   const log = pino({}, { write: (text) => void lines.push(JSON.parse(text) as Line) });
@@ -305,7 +305,7 @@ it('the workers that do not poll show a standby upstream whose key is revoked, a
   const start = (result: string) => startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: result } });
   const [primary, standby] = [await start(word(1)), await start(word(2))];
   const upstreams = [primary, standby].map(({ url }, priority) => ({ name: `node-${priority}`, url, priority }));
-  const files = { test: network(CHAIN_ID, [], { upstreams, hedge: 'off' }) };
+  const files = { test: network(CHAIN_ID, [], { upstreams, failsafe: { hedgeAfterMs: 'off' } }) };
   const workers = new LinkedWorkers();
   new MachineSlots(workers.router, 2).serve();
   const gateways: TestGateway[] = [];
@@ -374,7 +374,10 @@ it('failures of several workers within a second count once', async () => {
   const time = shiftClock();
   const node = await startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: word(1) } });
   const files = {
-    test: network(CHAIN_ID, [], { upstreams: [{ name: 'node', url: node.url, batch: false }], hedge: 'off' }),
+    test: network(CHAIN_ID, [], {
+      upstreams: [{ name: 'node', url: node.url, batch: false }],
+      failsafe: { hedgeAfterMs: 'off' },
+    }),
   };
   const workers = new LinkedWorkers();
   new MachineSlots(workers.router, 4).serve();

@@ -28,7 +28,7 @@ async function withStandby() {
     { name: 'primary', url: primary.url },
     { name: 'standby', url: standby.url, priority: 1 },
   ];
-  const file = network(CHAIN_ID, [], { upstreams, hedge: 'off' });
+  const file = network(CHAIN_ID, [], { upstreams, failsafe: { hedgeAfterMs: 'off' } });
   const gateway = await startGateway({ test: file }, { CACHE_MAX_BYTES: '0' }, log);
   onTestFinished(async () => {
     await gateway.stop();

@@ -198,7 +198,7 @@ describe('the network file', () => {
     [{ private: {} }, 'private.upstreams is missing: expected list of names of upstreams'],
     [
       { private: { upstreams: ['node'], fallbackAfterMs: 0 } },
-      'private.fallbackAfterMs: expected whole number of milliseconds, 1 to 600000',
+      'private.fallbackAfterMs: expected whole number of milliseconds from 1 to 600000',
     ],
     [
       { private: { upstreams: ['node'] } },

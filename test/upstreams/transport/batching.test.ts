@@ -3,7 +3,7 @@ import { readMetrics } from '../../metrics/read-metrics.ts';
 import { asUsual, hang, type Behaviour } from '../../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { startGateway } from '../../support/gateway.ts';
-import { shiftClock, withNodes, word } from '../../routing/with-nodes.ts';
+import { hedged, shiftClock, withNodes, word } from '../../routing/with-nodes.ts';
 import { address, requests, storage, withBatches, write, type TestCall } from './with-batches.ts';
 
 const isAlone = ({ length }: string[]): boolean => length === 1;
@@ -128,7 +128,7 @@ describe('an upstream with batch: auto', () => {
   it('that is slow for one batch counts as slow once, however many calls it has', async () => {
     // No time passes, so that a busy machine changes neither the batches nor the delay of a hedge.
     const clock = shiftClock();
-    const { gateway, nodes } = await withNodes(2, {}, { hedge: 50 }, [{ batch: 'auto' }, {}]);
+    const { gateway, nodes } = await withNodes(2, {}, hedged, [{ batch: 'auto' }, {}]);
     const [first, second] = nodes as [FakeNode, FakeNode];
     for (const node of nodes) node.response('eth_getStorageAt', word(5));
     const calls = storage(8).map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));

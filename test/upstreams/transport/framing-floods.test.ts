@@ -75,7 +75,7 @@ it('one key opens the circuit of an upstream that floods its calls: no call is t
 });
 
 it('a response after 20 informational ones, and 30 MB in chunks of 512 bytes, are served', async () => {
-  const { nodes, request, send } = await withNodes(1, {}, { maxResponseBytes: 32_000_000 });
+  const { nodes, request, send } = await withNodes(1, {}, { bounds: { maxResponseBytes: 32_000_000 } });
   const [node] = nodes as [FakeNode];
   node.next(
     raw((text) => `${hint.repeat(20)}HTTP/1.1 200 OK\r\n${withLength(text)}`),

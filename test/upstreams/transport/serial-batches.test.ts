@@ -18,7 +18,10 @@ it('a node that works on the calls of a batch one after the other gets single ca
   node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
   const lines: { msg: string; upstream?: string; reason?: string; forS?: number }[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[0]) });
-  const file = network(CHAIN_ID, [], { upstreams: [{ name: 'node', url: node.url }], hedge: 'off' });
+  const file = network(CHAIN_ID, [], {
+    upstreams: [{ name: 'node', url: node.url }],
+    failsafe: { hedgeAfterMs: 'off' },
+  });
   const settings = { CACHE_MAX_BYTES: '0', UPSTREAM_CONNECTIONS: '200', BATCH_CONCURRENCY: '200' };
   const gateway = await startGateway({ test: file }, settings, log);
   onTestFinished(async () => {

@@ -27,7 +27,7 @@ async function withRequests() {
   const all = await withHeads([chain, chain.copy()]);
   const [upstream, second] = all.upstreams as [Upstream, Upstream];
   // Whatever the load of the machine.
-  for (const one of all.upstreams) one.config = { ...one.config, timeoutMs: 30_000 };
+  for (const one of all.upstreams) one.config = { ...one.config, failsafe: { '*': { timeoutMs: 30_000 } } };
   const permitted = new PermittedUpstreams(
     configOf('test', { upstreams: all.upstreams.map(({ name }) => ({ name, url: 'https://one.example' })) }),
     all.upstreams,

@@ -49,7 +49,10 @@ describe('the requests of audits', limit, () => {
   });
 
   it('that time out are no failures either, and leave its head certain: it gets calls', async () => {
-    const { gateway, nodes, send, untilAudited } = await withAudits([blocks, blocks], {}, [{}, { timeoutMs: 3_000 }]);
+    const { gateway, nodes, send, untilAudited } = await withAudits([blocks, blocks], {}, [
+      {},
+      { failsafe: { timeoutMs: 3_000 } },
+    ]);
     nodes[1]?.always(hang, 'eth_getBalance');
     await untilAudited(balanceCall, 'node-1', 'cannot-tell', 1);
     expect(await attemptsAt(gateway.address, 'node-1')).toEqual([]);

@@ -100,7 +100,14 @@ export async function withAudits(
       batch: false,
       ...changedKeys[index],
     }));
-    const options = { methods: ['eth'], hedge: 'off', cache: 'off', confirmNull: 'never', audit: 1, upstreams };
+    const options = {
+      methods: ['eth'],
+      failsafe: { hedgeAfterMs: 'off' },
+      cache: 'off',
+      confirmNull: 'never',
+      audit: 1,
+      upstreams,
+    };
     return { test: network(CHAIN_ID, [], { ...options, ...more, ...changed }) };
   };
   const gateway = await startGateway(file(), { CACHE_MAX_BYTES: '0', ...env }, pino({ level: 'info' }, stream));
