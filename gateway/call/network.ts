@@ -1,5 +1,4 @@
 import type { PublicAccess } from '../auth/public-access.ts';
-import type { Auditor } from '../verify/observe/auditor.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
@@ -44,8 +43,6 @@ export interface Network {
   };
   /** The upstreams, and what their selection depends on. */
   readonly router: Router;
-  /** Undefined: no read is audited. */
-  readonly audit: Auditor | undefined;
   /** Outcomes of the audits of an upstream, and of its results that were checked. Undefined: there were none. */
   readonly auditsOf: (upstream: string) => AuditCounts | undefined;
   /** Results in which its upstreams differ. */

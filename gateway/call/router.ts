@@ -1,6 +1,5 @@
 import type { Gate } from '../admission/gate.ts';
 import type { Verifier } from '../verify/verifier.ts';
-import type { Auditor } from '../verify/observe/auditor.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { Balance, ConfirmNull, ReplaceableConfig } from '../network-files/network-config.ts';
@@ -13,6 +12,7 @@ import { nodeMethods } from '../spec/methods.generated.ts';
 import type { InspectOptions } from '../upstreams/inspect-result.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+import type { MethodVerification } from './verification.ts';
 
 interface RouterOptions extends InspectOptions {
   /** Which upstreams may get which method. */
@@ -33,9 +33,8 @@ interface RouterOptions extends InspectOptions {
   readonly metrics: NetworkRoutingMetrics;
   readonly chain: ChainPoller<Upstream>;
   readonly slots: Gate;
-  /** Undefined: no read is audited. */
-  readonly audit?: Pick<Auditor, 'sample'> | undefined;
   readonly verifier: Verifier;
+  readonly verificationOf: (method: string) => MethodVerification;
 }
 
 /** The upstreams of one network, and what their selection depends on. It sends nothing: `forward.ts` does. */

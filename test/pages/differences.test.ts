@@ -14,7 +14,7 @@ import {
   transaction,
   withAudits,
   type WithAudits,
-} from '../verify/observe/with-audits.ts';
+} from '../verify/audits/with-audits.ts';
 
 const blocks = blocksTo();
 const lie = '0xffff';

@@ -5,7 +5,7 @@ import { asUsual } from '../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { blocksTo, honest } from './observe/with-audits.ts';
+import { blocksTo, honest } from './audits/with-audits.ts';
 
 const CHAIN_ID = 7;
 const call = ['eth_call', [{ to: `0x${'ab'.repeat(20)}` }, 'latest']] as const;

@@ -1,17 +1,17 @@
-import { parseHeader, type Header } from '../../chain/header.ts';
-import { clock } from '../../clock/clock.ts';
-import { RpcError } from '../../jsonrpc/errors.ts';
-import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
-import type { MethodSpec } from '../../spec/method-spec.ts';
-import { nodeMethods } from '../../spec/methods.generated.ts';
-import { normalise } from '../../normalise/normalise.ts';
-import { Cancellation, Cancelled } from '../../upstreams/transport/cancellation.ts';
-import { parseResponse, UpstreamFailure, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
-import type { Upstream } from '../../upstreams/upstream.ts';
-import { isComparable, type AuditedResponse } from './compare-responses.ts';
+import { parseHeader, type Header } from '../chain/header.ts';
+import { clock } from '../clock/clock.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import { normalise } from '../normalise/normalise.ts';
+import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
+import { parseResponse, UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { isComparable, type ComparedResponse } from './compare-responses.ts';
 
 /** Parsing and comparing a larger result would block the event loop for too long. */
-const MAX_AUDITED_BYTES = 250_000;
+const MAX_COMPARED_BYTES = 250_000;
 
 /**
  * Sends the requests of audits. They count towards the limits of an upstream, and for nothing else: neither its circuit, nor
@@ -42,10 +42,10 @@ export class AuditRequests {
     method: MethodSpec,
     params: readonly unknown[],
     deadline: number,
-  ): Promise<AuditedResponse | undefined> {
+  ): Promise<ComparedResponse | undefined> {
     if (!this.#canSend(upstream, method.name)) return undefined;
     const response = await this.#exchange(upstream, method.name, params, deadline);
-    return response && toAudited(method, params, response);
+    return response && toComparable(method, params, response);
   }
 
   /** The hash of an upstream's block of this number; undefined if it has none. */
@@ -93,11 +93,11 @@ export class AuditRequests {
 }
 
 /** Parses and normalises a response. Undefined: it cannot be compared. */
-export function toAudited(
+export function toComparable(
   method: MethodSpec,
   params: readonly unknown[],
   response: UpstreamResponse,
-): AuditedResponse | undefined {
+): ComparedResponse | undefined {
   if (isTooLarge(response)) return undefined;
   try {
     const outcome = normalise(method, params, parseResponse(response));
@@ -110,5 +110,5 @@ export function toAudited(
 }
 
 function isTooLarge(response: UpstreamResponse): boolean {
-  return response.kind === 'large' && response.parts.reduce((sum, part) => sum + part.length, 0) > MAX_AUDITED_BYTES;
+  return response.kind === 'large' && response.parts.reduce((sum, part) => sum + part.length, 0) > MAX_COMPARED_BYTES;
 }
