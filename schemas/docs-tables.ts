@@ -99,9 +99,10 @@ function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWi
   const options: Readonly<Record<string, OptionSchema & Partial<Option<string>>>> = properties;
   return Object.entries(options).flatMap(([name, option]) => {
     const { description, default: value, replaces = replacedWithMap, items, additionalProperties: member } = option;
+    const map = option.else?.properties === undefined ? option : option.else;
     const row = [code(prefix + name), value === undefined ? '' : code(JSON.stringify(value)), replaces, description];
     const inside = items === undefined ? (member === undefined ? '.' : '.<method>.') : '[].';
-    return [row, ...optionRows(items ?? member ?? option, prefix + name + inside, replaces)];
+    return [row, ...optionRows(items ?? member ?? map, prefix + name + inside, replaces)];
   });
 }
 

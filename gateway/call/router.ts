@@ -2,7 +2,8 @@ import type { Gate } from '../admission/gate.ts';
 import type { Verifier } from '../verify/verifier.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
-import type { Balance, ConfirmNull, ReplaceableConfig } from '../network-files/network-config.ts';
+import type { Balance, ReplaceableConfig } from '../network-files/network-config.ts';
+import type { VerifyOptions } from '../network-files/options/verify-option.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { FailsafeTable } from '../routing/failsafe-table.ts';
 import { HedgeDelay } from '../routing/hedge-delay.ts';
@@ -22,7 +23,8 @@ interface RouterOptions extends InspectOptions {
   readonly relays: ReplaceableConfig['private'];
   /** Times and attempts by method. */
   readonly failsafe: FailsafeTable<Upstream>;
-  readonly confirmNull: ConfirmNull;
+  /** When a null is confirmed. */
+  readonly confirmNull: VerifyOptions['nulls'];
   /** A development chain, whose node may remove blocks, or return an error for a transaction that it mines. */
   readonly isDevelopment: boolean;
   /** Undefined: only methods with a delay of their own are hedged. */

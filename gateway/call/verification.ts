@@ -2,7 +2,13 @@ import type { KeyAccess } from '../auth/key-access.ts';
 import type { Witnesses } from '../chain/view.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { weaker, type Proof } from '../jsonrpc/proof.ts';
-import { isStronger, verifyLevels, type VerifyLevel } from '../network-files/options/verify-option.ts';
+import { bestPattern } from '../network-files/options/method-pattern.ts';
+import {
+  isStronger,
+  verifyLevels,
+  type VerifyLevel,
+  type VerifyOptions,
+} from '../network-files/options/verify-option.ts';
 import { isRead, rewritesChain } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Work } from '../verify/evidence/evidence.ts';
@@ -14,6 +20,14 @@ export interface MethodVerification {
   readonly agree: number | undefined;
   /** The share of the reads that are audited, from 0 to 1. */
   readonly share: number;
+}
+
+/** The level and the agreement of a method: those of its name, or else of the longest wildcard. */
+export function verificationOf(method: string, { levels, agree, share }: VerifyOptions): MethodVerification {
+  const [ofLevel, ofAgree] = [levels, agree].map((map) => bestPattern(Object.keys(map), method));
+  const level = (ofLevel === undefined ? undefined : levels[ofLevel]) ?? 'off';
+  const groups = ofAgree === undefined ? undefined : agree[ofAgree];
+  return { level, agree: groups, share: level === 'observe' ? share : 0 };
 }
 
 /** How far the result of one call is proven. */

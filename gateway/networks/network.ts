@@ -21,12 +21,12 @@ import {
   type ReplaceableConfig,
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
-import { bestPattern, isWildcard } from '../network-files/options/method-pattern.ts';
-import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
+import { isWildcard } from '../network-files/options/method-pattern.ts';
+import { isStronger, verifyOptions } from '../network-files/options/verify-option.ts';
 import { CoalescedCalls } from '../call/coalesce.ts';
 import { layersOf } from '../call/handle-call.ts';
 import { sendToOther, requestEvidence, requestUpstreams } from '../call/forward.ts';
-import type { MethodVerification } from '../call/verification.ts';
+import { verificationOf, type MethodVerification } from '../call/verification.ts';
 import type { Network, NetworkMethod } from '../call/network.ts';
 import { Router } from '../call/router.ts';
 import { lazyDocument } from './lazy-document.ts';
@@ -113,12 +113,12 @@ export class OpenNetwork implements Network {
     const peers = parts.link && new ChainPeers(parts.link, slug, chainId);
     const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log, peers });
     this.chain = chain;
-    const levels = typeof replaceable.verify === 'string' ? { '*': replaceable.verify } : replaceable.verify;
+    const verify = verifyOptions(replaceable.verify);
+    const levels = Object.values(verify.levels);
     this.auditsOf = (upstream) => metrics.audits.countsOf(slug, upstream);
     this.differences = reusable?.differences ?? new Differences(parts.shownParams);
-    this.#verificationOf = (method) => verificationOf(method, levels, replaceable);
-    this.isVerified =
-      Object.keys(replaceable.agree).length > 0 || Object.values(levels).some((level) => isStronger(level, 'observe'));
+    this.#verificationOf = (method) => verificationOf(method, verify);
+    this.isVerified = Object.keys(verify.agree).length > 0 || levels.some((level) => isStronger(level, 'observe'));
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
     const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
     const onQueued = metrics.calls.queueMetric(slug);
@@ -129,7 +129,7 @@ export class OpenNetwork implements Network {
       relays: replaceable.private,
       failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
       checkResult: parts.resultCheck,
-      confirmNull: replaceable.confirmNull,
+      confirmNull: verify.nulls,
       isDevelopment,
       hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
       ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
@@ -138,7 +138,7 @@ export class OpenNetwork implements Network {
       slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
       verifier: new Verifier({
         ...{ upstreams, permitted, chain, differences: this.differences, log },
-        hasAudits: replaceable.audit > 0 || Object.values(levels).includes('observe'),
+        hasAudits: levels.includes('observe'),
         openMetrics: () =>
           metrics.audits.networkMetrics(
             slug,
@@ -239,22 +239,6 @@ export class OpenNetwork implements Network {
       cache: cache && final && new PartCache({ cache, redisCache, final, network, method: spec.name, count }),
     });
   }
-}
-
-type Levels = Readonly<Record<string, VerifyLevel>>;
-
-/** The share of `verify: observe` without `audit`. */
-const OBSERVED_SHARE = 0.01;
-
-/** The level and the agreement of a method: those of its name, or else of the longest wildcard. */
-function verificationOf(method: string, levels: Levels, { agree, audit }: ReplaceableConfig): MethodVerification {
-  const [ofLevel, ofAgree] = [levels, agree].map((map) => bestPattern(Object.keys(map), method));
-  const level = (ofLevel === undefined ? undefined : levels[ofLevel]) ?? 'off';
-  return {
-    level,
-    agree: ofAgree === undefined ? undefined : agree[ofAgree],
-    share: audit > 0 ? audit : level === 'observe' ? OBSERVED_SHARE : 0,
-  };
 }
 
 function openPublicAccess(

@@ -32,7 +32,7 @@ const appliedReloads = async ({ address }: TestGateway): Promise<number> =>
 it('under load, changes of `failsafe` lose no call and no connection, and hold for the next call', async () => {
   const nodes = await startNodes(2);
   const urls = nodes.map(({ url }) => url);
-  const file = (failsafe: object): object => network(5, urls, { failsafe, confirmNull: 'never', hedge: 'off' });
+  const file = (failsafe: object): object => network(5, urls, { failsafe, verify: { nulls: 'never' }, hedge: 'off' });
   const gateway = await start(nodes, file({}));
   // An unknown error is sent to the next upstream, and opens no circuit.
   nodes[0]?.response('eth_getBalance', rpcError(-32_099, 'no rule has this text'));

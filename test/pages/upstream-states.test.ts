@@ -93,7 +93,7 @@ beforeAll(async () => {
     dead: file(dead),
     down: network(5, [dead.url, `${dead.url}/one`, `${dead.url}/other`], { hedge: 'off', cache: 'off' }),
     limited: file(limited),
-    differing: file(differing, { agree: { eth_call: 2 } }),
+    differing: file(differing, { verify: { agree: { eth_call: 2 } } }),
     drained: file(good),
     fresh: file(good),
     marked: file(marked),

@@ -62,7 +62,7 @@ it('with one upstream, only what may be older than served blocks is confirmed', 
 it('results are verified for calls that require it, and reads of callers where they are observed', async () => {
   const rulesOf = await openNetwork({});
   expect(rulesOf('eth_getBalance', 'key', true)).toEqual(['verification', 'confirmation']);
-  const observed = await openNetwork({ verify: { eth_getBalance: 'observe' } });
+  const observed = await openNetwork({ verify: { level: { eth_getBalance: 'observe' } } });
   expect(observed('eth_getBalance')).toEqual(['verification', 'confirmation']);
   expect(observed('eth_getBalance', 'gatehouse')).toEqual(['confirmation']);
   expect(observed('eth_gasPrice')).toEqual([]);

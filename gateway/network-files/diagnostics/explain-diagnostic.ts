@@ -22,6 +22,13 @@ function isInformative(error: ErrorObject): boolean {
   return error.keyword !== 'propertyNames' && error.keyword !== 'if';
 }
 
+/** What replaces former options of a network. */
+const successors: ReadonlyMap<string, string> = new Map([
+  ['agree', 'verify: { agree: … }'],
+  ['audit', 'verify: { level: observe, share: … }'],
+  ['confirmNull', 'verify: { nulls: … }'],
+]);
+
 /** Names without a value are not shown: in `{ url: https://a/,key }`, YAML reads the secret as such a name. */
 function explain(error: ErrorObject): Diagnostic {
   const path = pathOf(error.instancePath);
@@ -30,7 +37,11 @@ function explain(error: ErrorObject): Diagnostic {
   if (error.keyword === 'additionalProperties') {
     const name = (error.params as { additionalProperty: string }).additionalProperty;
     const near = suggest(name, Object.keys(parent.properties ?? {}));
-    const hint = near === '' && name.includes(':') ? '; is a space missing after a colon?' : near;
+    const successor = path.length === 0 ? successors.get(name) : undefined;
+    const colon = near === '' && name.includes(':') ? '; is a space missing after a colon?' : near;
+    const byMethod =
+      path.join('.') === 'verify' && /[_*]/.test(name) ? '; levels by method are in verify.level' : colon;
+    const hint = successor === undefined ? byMethod : `; use ${successor}`;
     const isStray = near === '' && (error.data as Record<string, unknown>)[name] === null;
     const shown = formatPath([...path, isStray ? '' : name]);
     return { path: [...path, name], isAtName: true, message: `${shown} is not known${hint}` };

@@ -7,12 +7,11 @@ import { providerOptions } from './provider-options.ts';
 import { publicCallers } from './public-option.ts';
 import { privateTransactions, transactions } from './transaction-options.ts';
 import { unitsMap } from './units-option.ts';
-import { agree, verify, witnesses } from './verify-option.ts';
+import { verify, witnesses } from './verify-option.ts';
 import {
   balance,
   batch,
   group,
-  networkAudit,
   priority,
   probe,
   timeoutMs,
@@ -132,20 +131,10 @@ export const networkOptions = {
   transactions: { ...transactions, replaces: 'network' },
   private: { ...privateTransactions, replaces: 'network' },
   balance: { ...balance, replaces: 'network' },
-  confirmNull: {
-    title: 'never, behind or always',
-    description:
-      'When a null is confirmed by another upstream. never; always, for lookups by hash; behind: if the upstream lags, lacks a part of the chain, or returns null for a block that was served.',
-    enum: ['never', 'behind', 'always'],
-    default: 'behind',
-    replaces: 'network',
-  },
   hedge: { ...hedge, replaces: 'network' },
   failsafe: { ...networkFailsafe, replaces: 'network' },
   verify: { ...verify, replaces: 'network' },
-  agree: { ...agree, replaces: 'network' },
   witnesses: { ...witnesses, replaces: 'network' },
-  audit: { ...networkAudit, replaces: 'network' },
   cache: {
     title: 'on or off',
     description:

@@ -35,13 +35,15 @@ const converted: ReadonlySet<string> = new Set<keyof Option<string>>([
   'items',
   'properties',
   'additionalProperties',
+  'else',
 ]);
 
 export function jsonSchemaOf(schema: ValueSchema): object {
-  const { items, properties, additionalProperties } = schema;
+  const { items, properties, additionalProperties, else: otherwise } = schema;
   return {
     ...Object.fromEntries(Object.entries(schema).filter(([member]) => !converted.has(member))),
     ...(items !== undefined && { items: jsonSchemaOf(items) }),
+    ...(otherwise !== undefined && { else: jsonSchemaOf(otherwise) }),
     ...(additionalProperties !== undefined && { additionalProperties: jsonSchemaOf(additionalProperties) }),
     ...(properties !== undefined && {
       additionalProperties: false,

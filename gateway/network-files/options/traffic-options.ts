@@ -100,17 +100,6 @@ export const upstreamLimits = {
   },
 } as const satisfies OptionSchema;
 
-/** The share of reads that are audited. */
-export const networkAudit = {
-  title: 'number from 0 to 1',
-  description:
-    'Share of the reads from upstreams that are repeated in the background on another upstream, at the same block, and compared: 0.01 is one in a hundred, and the share of `verify: observe` without this option. Responses never change; see docs/verify.md.',
-  type: 'number',
-  minimum: 0,
-  maximum: 1,
-  default: 0,
-} as const satisfies OptionSchema;
-
 /** Whether an upstream gets requests of audits. */
 export const upstreamAudit = {
   title: 'on or off',

@@ -1,36 +1,74 @@
 import { methodNames } from './method-pattern.ts';
-import type { OptionSchema } from './option.ts';
+import type { OptionSchema, ValueOf } from './option.ts';
 
 /** From the weakest to the strongest. */
 export const verifyLevels = ['off', 'observe', 'enforce', 'require'] as const;
 
 export type VerifyLevel = (typeof verifyLevels)[number];
 
-const TITLE = 'off, observe, enforce or require; or map of methods to these';
+const TITLE = 'off, observe, enforce or require; or map with level, agree, share or nulls';
+const LEVEL_TITLE = 'off, observe, enforce or require; or map of methods to these';
 
 const level = { title: 'off, observe, enforce or require', type: 'string', enum: verifyLevels } as const;
 
-/** How far results are proven before they are returned. */
+/** How far results are verified. */
 export const verify = {
   title: TITLE,
   description:
-    'How far results are proven before they are returned, of all methods or by method or wildcard: `{ eth_*: enforce, eth_getLogs: require }`. enforce: what is disproved is an upstream failure; require: what cannot be proven is an error; observe: only audits, see `audit`. See docs/verify.md.',
+    'How far results are verified, see docs/verify.md: the level of all methods (`verify: enforce`), or a map.',
   if: { type: 'string' },
   then: level,
-  else: { title: TITLE, type: 'object', propertyNames: methodNames, additionalProperties: level },
+  else: {
+    title: TITLE,
+    type: 'object',
+    minProperties: 1,
+    properties: {
+      level: {
+        title: LEVEL_TITLE,
+        description:
+          'How far results are proven before they are returned, of all methods or by method or wildcard: `{ eth_*: enforce, eth_getLogs: require }`. enforce: what is disproved is an upstream failure; require: what cannot be proven is an error; observe: a share of the reads is repeated in the background on another upstream, at the same block, and compared, so that responses never change. Default: off.',
+        if: { type: 'string' },
+        then: level,
+        else: { title: LEVEL_TITLE, type: 'object', propertyNames: methodNames, additionalProperties: level },
+      },
+      agree: {
+        title: 'map of methods to whole numbers from 2 to 5',
+        description:
+          'Upstreams of how many groups must return the same result, by method or wildcard, also where it is proven: `{ eth_call: 2 }`. If they differ, others decide; without agreement, the call is an error. `route` names the upstreams.',
+        type: 'object',
+        propertyNames: methodNames,
+        additionalProperties: { title: 'whole number from 2 to 5', type: 'integer', minimum: 2, maximum: 5 },
+      },
+      share: {
+        title: 'number above 0, up to 1',
+        description: 'Share of the reads that level observe compares. Default: 0.01, one in a hundred.',
+        type: 'number',
+        exclusiveMinimum: 0,
+        maximum: 1,
+      },
+      nulls: {
+        title: 'never, behind or always',
+        description:
+          'When a null is confirmed by another upstream. never; always, for lookups by hash; behind: if the upstream lags, lacks a part of the chain, or returns null for a block that was served. Default: behind.',
+        enum: ['never', 'behind', 'always'],
+      },
+    },
+  },
   default: 'off',
 } as const satisfies OptionSchema;
 
-/** Upstreams of how many groups must return the same. */
-export const agree = {
-  title: 'map of methods to whole numbers from 2 to 5',
-  description:
-    'Upstreams of how many groups must return the same result, by method or wildcard, also where it is proven: `{ eth_call: 2 }`. If they differ, others decide; without agreement, the call is an error. `route` names the upstreams. See docs/verify.md.',
-  type: 'object',
-  propertyNames: methodNames,
-  additionalProperties: { title: 'whole number from 2 to 5', type: 'integer', minimum: 2, maximum: 5 },
-  default: {},
-} as const satisfies OptionSchema;
+type GivenVerify = ValueOf<typeof verify>;
+
+/** The option with its defaults, and levels by method or wildcard. */
+export interface VerifyOptions extends Required<Omit<Exclude<GivenVerify, string>, 'level'>> {
+  readonly levels: Readonly<Record<string, VerifyLevel>>;
+}
+
+export function verifyOptions(given: GivenVerify): VerifyOptions {
+  const map: Exclude<GivenVerify, string> = typeof given === 'string' ? { level: given } : given;
+  const { level: levels = 'off', agree = {}, share = 0.01, nulls = 'behind' } = map;
+  return { levels: typeof levels === 'string' ? { '*': levels } : levels, agree, share, nulls };
+}
 
 /** The groups on whose blocks proofs rest. */
 export const witnesses = {

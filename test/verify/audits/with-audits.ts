@@ -73,6 +73,11 @@ export interface WithAudits {
   readonly file: (more?: object, keys?: readonly object[]) => Record<string, object>;
 }
 
+/** Options of a network that audits a share of the reads. @param share undefined: it audits none */
+export function observing(share?: number): object {
+  return { verify: { nulls: 'never', ...(share !== undefined && { level: 'observe', share }) } };
+}
+
 /**
  * Starts a gateway that audits every read, in front of one node for each chain, until the test ends. Node 0 gets the calls.
  * @param keys of each upstream in the network file, beside name and url
@@ -100,7 +105,7 @@ export async function withAudits(
       batch: false,
       ...changedKeys[index],
     }));
-    const options = { methods: ['eth'], hedge: 'off', cache: 'off', confirmNull: 'never', audit: 1, upstreams };
+    const options = { methods: ['eth'], hedge: 'off', cache: 'off', ...observing(1), upstreams };
     return { test: network(CHAIN_ID, [], { ...options, ...more, ...changed }) };
   };
   const gateway = await startGateway(file(), { CACHE_MAX_BYTES: '0', ...env }, pino({ level: 'info' }, stream));
