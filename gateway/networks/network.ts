@@ -27,7 +27,7 @@ import { CoalescedCalls } from '../call/coalesce.ts';
 import { layersOf } from '../call/handle-call.ts';
 import { sendToOther, requestEvidence, requestUpstreams } from '../call/forward.ts';
 import { verificationOf, type MethodVerification } from '../call/verification.ts';
-import type { Network, NetworkMethod } from '../call/network.ts';
+import type { Network, NetworkMethod } from '../call/call.ts';
 import { Router } from '../call/router.ts';
 import { lazyDocument } from './lazy-document.ts';
 import type { NetworkParts } from './network-parts.ts';

@@ -3,7 +3,7 @@ import type { Differences } from '../observability/differences.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { parseResponse, type ErrorResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { compareResponses, isComparable, type ComparedResponse } from './compare-responses.ts';
+import { compareResponses, isComparable, type ComparedResponse } from './evidence/compare-responses.ts';
 import type { Work } from './evidence/evidence.ts';
 
 /** A response that others confirm. */

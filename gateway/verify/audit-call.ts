@@ -6,8 +6,8 @@ import type { AuditReport } from '../observability/audit-report.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { AuditRequests } from './audit-requests.ts';
-import { compareResponses, valueOf, type ComparedResponse } from './compare-responses.ts';
+import type { AuditRequests } from './evidence/audit-requests.ts';
+import { compareResponses, valueOf, type ComparedResponse } from './evidence/compare-responses.ts';
 import type { HeaderChecks } from './header-checks.ts';
 import { pinCall, withBlock, withGas, type PinnedCall } from './pin-call.ts';
 
@@ -63,7 +63,7 @@ export async function auditCall(call: AuditedCall, parts: AuditParts): Promise<A
   const { requests, headers } = parts;
   const header = headers.check(response);
   if (isWrong(header)) return { reason: header, answers: [[first, 'differs', response]] };
-  const others = requests.others(method, first);
+  const others = requests.others(first, method);
   const selected = selectSecond(call, others, parts);
   if (selected === undefined)
     return header === 'verified'

@@ -1,7 +1,7 @@
 import { parseHeader } from '../chain/header.ts';
 import type { ChainView } from '../chain/view.ts';
 import type { JsonObject } from '../collections/is-object.ts';
-import type { ComparedResponse } from './compare-responses.ts';
+import type { ComparedResponse } from './evidence/compare-responses.ts';
 import { checkHeader, formOf } from './proofs/check-header.ts';
 
 /** `wrong-hash` and `wrong-parent` are certain. `unknown`: there is no header, or its form is not known. */

@@ -2,7 +2,7 @@ import { blockInResult } from '../cache/block-in-result.ts';
 import { isObject } from '../collections/is-object.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy, hashNamedBy } from '../upstreams/available-blocks.ts';
-import type { ComparedResponse } from './compare-responses.ts';
+import type { ComparedResponse } from './evidence/compare-responses.ts';
 import { quantityOf } from './proofs/hex.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../collections/is-object.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { differenceIn } from './compare-responses.ts';
+import { differenceIn } from './evidence/compare-responses.ts';
 import type { Evidence, Work } from './evidence/evidence.ts';
 import { isAbsent, isQuantity, isSameQuantity } from './proofs/hex.ts';
 

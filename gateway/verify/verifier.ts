@@ -11,20 +11,20 @@ import type { CallRecord } from '../observability/call-record.ts';
 import type { Differences } from '../observability/differences.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec, ProvenPart } from '../spec/method-spec.ts';
-import { methods, nodeMethods } from '../spec/methods.generated.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import { resultLimits } from '../spec/result-bounds.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { LargeResponse, ResultResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { agreement, type SendToOther, type Claim } from './agreement.ts';
 import { auditCall, reportOf } from './audit-call.ts';
-import { AuditRequests, toComparable } from './audit-requests.ts';
+import { AuditRequests, toComparable } from './evidence/audit-requests.ts';
 import { checkBlock, checkHeadNumber, checkTransactionCount, checkUncle } from './check-block.ts';
 import { checkLogs } from './check-logs.ts';
 import { checkReceipt, checkReceipts } from './check-receipts.ts';
 import { checkAccountProof, checkState } from './check-state.ts';
 import { checkTransaction } from './check-transactions.ts';
-import { isComparable, valueOf } from './compare-responses.ts';
+import { isComparable, valueOf } from './evidence/compare-responses.ts';
 import { Evidence, type EvidenceOptions, type Work } from './evidence/evidence.ts';
 import { sizeOf } from './evidence/size-of.ts';
 import { HeaderChecks } from './header-checks.ts';
@@ -79,10 +79,6 @@ interface Checked {
   readonly result: unknown;
 }
 
-const specs = new Map(methods.map((spec) => [spec.name, spec]));
-const blockByNumber = specs.get(nodeMethods.blockByNumber) as MethodSpec;
-const logs = specs.get(nodeMethods.logs) as MethodSpec;
-
 /**
  * Verifies results of one network: checks what a hash, a root or a proof of state shows about them, and compares them with those
  * of other upstreams, before they are returned or in the background.
@@ -104,15 +100,7 @@ export class Verifier {
     this.#requests = requests;
     this.#headers = new HeaderChecks(chain);
     if (hasAudits) this.#openedMetrics = options.openMetrics();
-    this.#evidence = new Evidence({
-      ...{ chain, request, isAlone: upstreams.length === 1 },
-      others: (upstream) => requests.others(blockByNumber, upstream),
-      blockHash: (upstream, number, deadline) => requests.blockHash(upstream, number, deadline),
-      logsOf: async (upstream, filter, deadline) => {
-        const response = await requests.send(upstream, logs, [filter], deadline);
-        return response?.kind === 'result' && Array.isArray(response.result) ? response.result : undefined;
-      },
-    });
+    this.#evidence = new Evidence({ chain, request, requests, isAlone: upstreams.length === 1 });
   }
 
   /** Cancels the requests in progress. Their outcomes are not recorded: the network may be removed. */
@@ -208,7 +196,7 @@ export class Verifier {
       if (header === undefined || header.hash !== (view.at(header.number)?.hash ?? header.hash)) return;
       if (header.number > (newest.get(upstream.group) ?? -1n)) newest.set(upstream.group, header.number);
     };
-    await Promise.all(this.#requests.others(blockByNumber).map(ask));
+    await Promise.all(this.#requests.others(undefined).map(ask));
     const number = [...newest.values()].sort((one, other) => (one > other ? -1 : 1))[needed - 1];
     if (number === undefined) return undefined;
     // Callers may have been served a newer one, while a group responded that does not now.

@@ -1,5 +1,5 @@
 import { clock } from '../../clock/clock.ts';
-import type { Network } from '../../call/network.ts';
+import type { Network } from '../../call/call.ts';
 import { describeWitnesses } from '../../call/verification.ts';
 import type { KeyStore } from '../../auth/stores/key-store.ts';
 import type { Configuration } from '../../network-files/configuration.ts';

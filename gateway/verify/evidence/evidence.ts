@@ -6,7 +6,8 @@ import { clock } from '../../clock/clock.ts';
 import { maxEntries } from '../../config/max-entries.ts';
 import { limitReasons, memoryReasons, RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import { nodeMethods } from '../../spec/methods.generated.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import { methods, nodeMethods } from '../../spec/methods.generated.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { provenAccount, provenSlot, type ProvenAccount } from '../proofs/account-proof.ts';
@@ -16,6 +17,7 @@ import { provenReceipt } from '../proofs/encode-receipt.ts';
 import { provenMembers } from '../proofs/encode-transaction.ts';
 import { hashOf, isSameHex, quantityOf } from '../proofs/hex.ts';
 import { EMPTY_LIST } from '../proofs/tree.ts';
+import type { AuditRequests } from './audit-requests.ts';
 import { sizeOf } from './size-of.ts';
 
 /** Of one network, as JSON. Parsed, it takes about four times as much. */
@@ -29,6 +31,7 @@ const MAX_CANONICAL = 10_000;
 /** For so long after blocks were replaced, correct upstreams may have others. */
 const REPLACED_MS = 15_000;
 const HEADERS_AT_ONCE = 16;
+const logs = methods.find(({ name }) => name === nodeMethods.logs) as MethodSpec;
 /** Of a block: Ethereum Yellow Paper, 11.1. */
 const MAX_UNCLES = 2;
 /** Whether an error does not concern the evidence, but the limits of the caller or the memory budget. */
@@ -73,11 +76,7 @@ export interface EvidenceOptions {
   readonly request: (method: string, params: readonly unknown[], request: EvidenceRequest) => Promise<unknown>;
   /** The network has one upstream, whose heads are followed. */
   readonly isAlone: boolean;
-  /** The other upstreams from which blocks may be requested, and the hash that one of them has for a number. */
-  readonly others: (upstream: Upstream) => readonly Upstream[];
-  readonly blockHash: (upstream: Upstream, number: bigint, deadline: number) => Promise<string | undefined>;
-  /** The logs that an upstream returns for a filter. Undefined: it returns none. */
-  readonly logsOf: (upstream: Upstream, filter: object, deadline: number) => Promise<readonly unknown[] | undefined>;
+  readonly requests: AuditRequests;
 }
 
 /** @param receipts whose root was checked */
@@ -140,7 +139,7 @@ export class Evidence {
    * wrong, and not of another branch.
    */
   async isOnBranch(number: bigint, { upstream, deadline }: Work): Promise<boolean> {
-    const hash = await this.#options.blockHash(upstream, number, deadline);
+    const hash = await this.#options.requests.blockHash(upstream, number, deadline);
     this.noteHead();
     if (hash === undefined || clock.now() - this.#replacedAt < REPLACED_MS) return false;
     return hash === this.#knownHash(number);
@@ -201,7 +200,8 @@ export class Evidence {
   /** What the upstream whose result is checked returns for a filter, unproven. */
   async logsOf(filter: object, { upstream, deadline, charge }: Work): Promise<readonly unknown[] | undefined> {
     await charge(nodeMethods.logs, [filter]);
-    return this.#options.logsOf(upstream, filter, deadline);
+    const response = await this.#options.requests.send(upstream, logs, [filter], deadline);
+    return response?.kind === 'result' && Array.isArray(response.result) ? response.result : undefined;
   }
 
   /** @param slots of 32 bytes, whose values are needed too */
@@ -274,10 +274,11 @@ export class Evidence {
   }
 
   async #agreedHash(number: bigint, claimed: string | undefined, work: Work): Promise<string | undefined> {
-    const { others, blockHash, isAlone } = this.#options;
+    const { requests, isAlone } = this.#options;
     const { upstream, deadline, charge } = work;
     const { needed } = this.view.witnesses;
-    if (others(upstream).length === 0 && isAlone) return claimed ?? blockHash(upstream, number, deadline);
+    const others = requests.others(upstream);
+    if (others.length === 0 && isAlone) return claimed ?? requests.blockHash(upstream, number, deadline);
     const votes = new Map<string, Upstream[]>();
     const isAgreed = (hash: string, voter: Upstream): boolean => {
       const voters = [...(votes.get(hash) ?? []), voter];
@@ -286,9 +287,9 @@ export class Evidence {
     };
     // The result is a vote.
     if (claimed !== undefined) isAgreed(claimed, upstream);
-    for (const one of claimed === undefined ? [upstream, ...others(upstream)] : others(upstream)) {
+    for (const one of claimed === undefined ? [upstream, ...others] : others) {
       await charge(nodeMethods.blockByNumber, [quantityOf(number), false]);
-      const hash = await blockHash(one, number, deadline);
+      const hash = await requests.blockHash(one, number, deadline);
       if (hash === undefined || !isAgreed(hash, one)) continue;
       this.#recordCanonical(number, hash);
       return hash;
@@ -357,9 +358,9 @@ export class Evidence {
     const { upstream, isEvidence } = work;
     // The upstream whose result is wrong has no better evidence. A check of evidence says nothing about its upstream.
     const except = isEvidence ? undefined : upstream;
-    const { request, others } = this.#options;
+    const { request, requests } = this.#options;
     try {
-      const hasOthers = except === undefined || others(except).length > 0;
+      const hasOthers = except === undefined || requests.others(except).length > 0;
       const from = { work, except: hasOthers ? except : undefined, mustBeProven: kind !== undefined };
       const result = await request(method, params, from);
       if (kind !== undefined) this.#unproven.delete(kind);

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
 import { Verifier } from '../../../gateway/verify/verifier.ts';
-import { AuditRequests } from '../../../gateway/verify/audit-requests.ts';
+import { AuditRequests } from '../../../gateway/verify/evidence/audit-requests.ts';
 import { CallRecord } from '../../../gateway/observability/call-record.ts';
 import { Differences } from '../../../gateway/observability/differences.ts';
 import { openLog } from '../../../gateway/config/log.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compareResponses, isComparable, type Comparison } from '../../../gateway/verify/compare-responses.ts';
+import { compareResponses, isComparable, type Comparison } from '../../../gateway/verify/evidence/compare-responses.ts';
 import { methods } from '../../../gateway/spec/methods.generated.ts';
 import type { MethodSpec } from '../../../gateway/spec/method-spec.ts';
 

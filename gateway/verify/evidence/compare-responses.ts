@@ -1,9 +1,9 @@
-import { isObject } from '../collections/is-object.ts';
-import { blockInResult } from '../cache/block-in-result.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
-import { comparedFields } from '../spec/methods.generated.ts';
-import type { ErrorResponse, ResultResponse } from '../upstreams/transport/upstream-response.ts';
-import { isAbsent, isSameHex } from './proofs/hex.ts';
+import { isObject } from '../../collections/is-object.ts';
+import { blockInResult } from '../../cache/block-in-result.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import { comparedFields } from '../../spec/methods.generated.ts';
+import type { ErrorResponse, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
+import { isAbsent, isSameHex } from '../proofs/hex.ts';
 
 /**
  * `incomparable`: the responses are about different blocks, or one of them shows nothing. A list: they differ, first in the
