@@ -13,7 +13,9 @@ import { isComparable, type ComparedResponse } from './compare-responses.ts';
 /** Parsing and comparing a larger result would block the event loop for too long. */
 const MAX_COMPARED_BYTES = 250_000;
 
-const blockByNumber = methods.find(({ name }) => name === nodeMethods.blockByNumber) as MethodSpec;
+const specs = new Map(methods.map((spec) => [spec.name, spec]));
+const blockByNumber = specs.get(nodeMethods.blockByNumber) as MethodSpec;
+const logs = specs.get(nodeMethods.logs) as MethodSpec;
 
 /**
  * Sends the requests of audits, and those for evidence that one upstream must have. They count towards the limits of an upstream, and for nothing else: neither its circuit, nor
@@ -66,6 +68,12 @@ export class AuditRequests {
     if (!this.#permitted.sourcesOf(blockByNumber.name).includes(upstream)) return undefined;
     const response = await this.send(upstream, blockByNumber, [named, false], deadline);
     return response?.kind === 'result' ? parseHeader(response.result) : undefined;
+  }
+
+  /** The logs that an upstream returns for a filter. Undefined: it returns none. */
+  async logs(upstream: Upstream, filter: object, deadline: number): Promise<readonly unknown[] | undefined> {
+    const response = await this.send(upstream, logs, [filter], deadline);
+    return response?.kind === 'result' && Array.isArray(response.result) ? response.result : undefined;
   }
 
   /** Cancels all requests in progress. */

@@ -6,8 +6,7 @@ import { clock } from '../../clock/clock.ts';
 import { maxEntries } from '../../config/max-entries.ts';
 import { limitReasons, memoryReasons, RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import type { MethodSpec } from '../../spec/method-spec.ts';
-import { methods, nodeMethods } from '../../spec/methods.generated.ts';
+import { nodeMethods } from '../../spec/methods.generated.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { provenAccount, provenSlot, type ProvenAccount } from '../proofs/account-proof.ts';
@@ -31,7 +30,6 @@ const MAX_CANONICAL = 10_000;
 /** For so long after blocks were replaced, correct upstreams may have others. */
 const REPLACED_MS = 15_000;
 const HEADERS_AT_ONCE = 16;
-const logs = methods.find(({ name }) => name === nodeMethods.logs) as MethodSpec;
 /** Of a block: Ethereum Yellow Paper, 11.1. */
 const MAX_UNCLES = 2;
 /** Whether an error does not concern the evidence, but the limits of the caller or the memory budget. */
@@ -200,8 +198,7 @@ export class Evidence {
   /** What the upstream whose result is checked returns for a filter, unproven. */
   async logsOf(filter: object, { upstream, deadline, charge }: Work): Promise<readonly unknown[] | undefined> {
     await charge(nodeMethods.logs, [filter]);
-    const response = await this.#options.requests.send(upstream, logs, [filter], deadline);
-    return response?.kind === 'result' && Array.isArray(response.result) ? response.result : undefined;
+    return this.#options.requests.logs(upstream, filter, deadline);
   }
 
   /** @param slots of 32 bytes, whose values are needed too */
