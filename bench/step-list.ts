@@ -1,8 +1,7 @@
 import { handleBody } from '../gateway/call/handle-body.ts';
-import { Call } from '../gateway/call/call.ts';
+import { Call, type CallContext } from '../gateway/call/call.ts';
 import { checkParams } from '../gateway/call/check.ts';
 import { select } from '../gateway/call/select.ts';
-import type { CallContext } from '../gateway/call/call-context.ts';
 import { largeResponse, resultResponse } from '../gateway/jsonrpc/response.ts';
 import { readEnvelope, type RpcRequest } from '../gateway/jsonrpc/envelope.ts';
 import type { KeyAccess } from '../gateway/auth/key-access.ts';

@@ -100,10 +100,11 @@ function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWi
   return Object.entries(options).flatMap(([name, option]) => {
     const { description, default: value, replaces = replacedWithMap, items, additionalProperties: member } = option;
     const { membersAs } = option;
+    const map = option.else?.properties === undefined ? option : option.else;
     const row = [code(prefix + name), value === undefined ? '' : code(JSON.stringify(value)), replaces, description];
     if (membersAs !== undefined) return [row];
     const inside = items === undefined ? (member === undefined ? '.' : '.<method>.') : '[].';
-    return [row, ...optionRows(items ?? member ?? option, prefix + name + inside, replaces)];
+    return [row, ...optionRows(items ?? member ?? map, prefix + name + inside, replaces)];
   });
 }
 

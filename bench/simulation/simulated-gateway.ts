@@ -1,6 +1,6 @@
 import { compileAccess } from '../../gateway/auth/key-access.ts';
 import { ResponseCache } from '../../gateway/cache/response-cache.ts';
-import type { CallContext } from '../../gateway/call/call-context.ts';
+import type { CallContext } from '../../gateway/call/call.ts';
 import { handleBody } from '../../gateway/call/handle-body.ts';
 import { openVerification } from '../../gateway/call/verification.ts';
 import { clock } from '../../gateway/clock/clock.ts';

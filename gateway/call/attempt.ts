@@ -27,7 +27,6 @@ import {
   recordSuccess,
 } from './record-attempt.ts';
 import { takeRetry } from './select.ts';
-import { verifyOutcome } from './verify-outcome.ts';
 
 /**
  * Makes an attempt of a call at an upstream, with a hedged request to a second one if the first takes long. The call then
@@ -133,11 +132,9 @@ async function outcomeAt(
     call.attempts++;
     return outcomeAt(call, upstream, cancellation, true);
   }
-  const { verification, rules } = call;
+  const { rules } = call;
   if (rules.judge !== undefined)
     for (const judge of rules.judge) outcome = await judge(call, upstream, outcome, cancellation);
-  if (outcome.final && verification !== undefined)
-    outcome = await verifyOutcome(call, upstream, outcome, verification, cancellation);
   if (outcome.final) recordSuccess(call, upstream, outcome.response, startedAt, receivedAt);
   else recordFailedAttempt(call, upstream, outcome, startedAt);
   const learning = method.looksUpHash === true ? learnServed(call, outcome) : undefined;

@@ -2,7 +2,13 @@ import { clock } from '../clock/clock.ts';
 import { gatehouse, type SlotOwner } from '../admission/gate.ts';
 import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
-import type { CallRecord } from '../observability/call-record.ts';
+import type { KeyAccess } from '../auth/key-access.ts';
+import type { Log } from '../config/log.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { Reservation } from '../memory/reservation.ts';
+import type { AccessLogEntry } from '../observability/access-log.ts';
+import type { CallRecord, RecordPrinter } from '../observability/call-record.ts';
+import type { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
@@ -12,10 +18,10 @@ import type { RawTransaction } from '../upstreams/transactions/raw-transaction.t
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { CallContext } from './call-context.ts';
 import type { CoalescedCall } from './coalesce.ts';
-import type { NetworkMethod } from './network.ts';
-import type { CallVerification } from './verification.ts';
+import type { DeduplicatedCalls } from './deduplicate.ts';
+import type { CallResponse, NetworkMethodOf, NetworkOf } from './network.ts';
+import type { BodyVerification, CallVerification } from './verification.ts';
 import type { Router } from './router.ts';
 import { noRules, type CallRules } from './rules/rule.ts';
 
@@ -60,6 +66,46 @@ export interface Unconfirmed {
   readonly isEvidence: boolean;
   /** The blocks that its upstream may have lacked: none, only such whose hashes are known here, or others. */
   readonly blocksAbove: 'none' | 'known' | 'unknown';
+}
+
+/** The layers of the calls of a method, which were checked. @throws RpcError, Cancelled (or rejects with it) */
+export type Serve = (call: Call, context: CallContext) => CallResponse | Promise<CallResponse>;
+
+export type Network = NetworkOf<Serve>;
+export type NetworkMethod = NetworkMethodOf<Serve>;
+
+/** The caller of one body and the bounds of its calls. The key is already authenticated. */
+export interface CallContext {
+  readonly network: Network;
+  readonly access: KeyAccess;
+  readonly limiter: Limiter;
+  /** Shown to the caller, and logged with internal errors. */
+  readonly requestId: string;
+  /** When all calls of the body must have a response, by clock.now(). */
+  readonly deadline: number;
+  /** Cancels the calls in progress when the caller disconnects. */
+  readonly caller: Cancellation;
+  /** Print the record of each call; empty for most bodies. */
+  readonly printers: readonly RecordPrinter[];
+  readonly log: Log;
+  /** The duplicates of the batch; undefined if it has none. */
+  readonly deduplicated?: DeduplicatedCalls;
+  /** Bytes that remain for large results in the response to the batch. */
+  readonly batchBudget?: { bytes: number; readonly maxBytes: number };
+  /** A large result of a call alone may be passed on while it arrives. */
+  readonly canFlow?: boolean;
+  /** Subscriptions of the caller's WebSocket; undefined over HTTP. */
+  readonly subscriptions?: SocketSubscriptions;
+  /** Takes bytes of responses from the memory budget; undefined: they are not accounted. */
+  readonly reservation?: Reservation;
+  /** How far results are proven; undefined: not at all. */
+  readonly verification?: BodyVerification | undefined;
+  /** The origin of this gateway that the caller uses; undefined: an operator on the ops port. */
+  readonly originOf?: () => string;
+  /** The caller is an operator on the ops port. */
+  readonly isOperator?: true;
+  /** Line of the access log; undefined: it is off. */
+  readonly logEntry?: AccessLogEntry | undefined;
 }
 
 /**

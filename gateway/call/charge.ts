@@ -7,8 +7,7 @@ import type { Shortage } from '../limits/limit-state.ts';
 import type { PartCharges } from '../ranges/part-requests.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { REJECTED_UNITS, roundUnits } from '../spec/request-units.ts';
-import type { Call } from './call.ts';
-import type { CallContext } from './call-context.ts';
+import type { Call, CallContext } from './call.ts';
 import { readsFilterLogs, requestUnitsOf } from './check.ts';
 
 /** Items that are charged without yielding: about 1 ms of work. */

@@ -2,9 +2,7 @@ import type { KeyAccess } from '../auth/key-access.ts';
 import { beyondBound, methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { REJECTED_UNITS } from '../spec/request-units.ts';
-import type { Call } from './call.ts';
-import type { CallContext } from './call-context.ts';
-import type { NetworkMethod } from './network.ts';
+import type { Call, CallContext, NetworkMethod } from './call.ts';
 
 /** @throws RpcError if the network does not serve the method, or the call is rejected by its key, its schema or a bound */
 export function checkCall(call: Call, { network, access, isOperator }: CallContext): void {

@@ -3,8 +3,7 @@ import type { Proof } from '../jsonrpc/proof.ts';
 import { CallRecord, type RecordedAttempt } from '../observability/call-record.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { Call } from './call.ts';
-import type { CallContext } from './call-context.ts';
+import type { Call, CallContext } from './call.ts';
 
 /* The events of a call that metrics count. They are in its record, too, which the printers of its request read. */
 

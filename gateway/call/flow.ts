@@ -16,15 +16,10 @@ import { recordTransactions } from './record-served.ts';
  * @returns undefined if it must be collected
  */
 export function flowOf(call: Call): FlowRequest | undefined {
-  const { method, id, context, canFlow, verification } = call;
-  if (
-    !canFlow ||
-    verification !== undefined ||
-    id === undefined ||
-    context === undefined ||
-    context.batchBudget !== undefined
-  )
-    return undefined;
+  const { method, id, context, canFlow, rules } = call;
+  if (!canFlow || id === undefined || context === undefined || context.batchBudget !== undefined) return undefined;
+  // What a rule judges is complete.
+  if (rules.judge !== undefined) return undefined;
   const { params } = call.pinned ?? call;
   const readerFor = readerOf(call, params);
   if (readerFor === undefined && !passesUnread(method)) return undefined;
@@ -64,8 +59,8 @@ function mustBeComplete({ method, router: { chain } }: Call, params: readonly un
 
 /** Whether the first bytes may go to the caller: the result is for it alone, and nothing can replace it. */
 function mayBegin(call: Call): boolean {
-  const { router, isHedged, isRequestedAgain, unconfirmed, coalesced } = call;
+  const { isHedged, isRequestedAgain, unconfirmed, coalesced } = call;
   // A result that is requested again is cached.
-  if (isHedged || isRequestedAgain || unconfirmed !== undefined || router.options.audit !== undefined) return false;
+  if (isHedged || isRequestedAgain || unconfirmed !== undefined) return false;
   return coalesced?.tryClose() !== false;
 }

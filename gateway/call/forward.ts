@@ -17,7 +17,6 @@ import { namesItsBlock } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
 import { rulesOf } from './rules/rule-list.ts';
 import { catchUp, moreCapacity, selectUpstream } from './select.ts';
-import { pinVerified, requireProof } from './verify-outcome.ts';
 
 /**
  * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
@@ -26,7 +25,7 @@ import { pinVerified, requireProof } from './verify-outcome.ts';
  */
 export async function forward(call: Call): Promise<UpstreamResponse | FlowingResponse> {
   const { owner, router } = call;
-  const { admit, before, confirm } = (call.rules = rulesOf(call));
+  const { admit, before, select, confirm, end } = (call.rules = rulesOf(call));
   if (admit !== undefined) for (const hook of admit) await hook(call);
   // Calls of Gatehouse itself need none.
   const slots = call.context === undefined ? undefined : router.slots;
@@ -42,9 +41,8 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
         return response;
       }
     }
-    const { verification } = call;
     for (;;) {
-      if (verification !== undefined) await pinVerified(call, verification);
+      if (select !== undefined) await select(call);
       const poll = router.isAlone ? undefined : catchUp(call, clock.now());
       if (poll !== undefined) await untilDeadline(call, poll);
       const more = router.hasLimits ? moreCapacity(call, false) : undefined;
@@ -56,7 +54,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
         const last = await exhausted(call);
         const sharing = othersKnow(call);
         if (sharing !== undefined) await untilDeadline(call, sharing);
-        return verification === undefined ? last : requireProof(last, verification);
+        return end === undefined ? last : end(call, last);
       }
       const outcome = await attempt(call, upstream, now);
       const response = !outcome.final
@@ -67,7 +65,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       if (response === undefined) continue;
       const sharing = othersKnow(call);
       if (sharing !== undefined) await sharing;
-      return verification === undefined ? response : requireProof(complete(response), verification);
+      return end === undefined ? response : end(call, response);
     }
   } finally {
     slots?.leave(owner);

@@ -9,22 +9,20 @@ import { prepareParams } from '../spec/prepare-params.ts';
 import { rejectionOverHttp } from '../subscriptions/socket-subscriptions.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { complete } from '../upstreams/transport/flowing-result.ts';
-import type { Call } from './call.ts';
-import type { CallContext } from './call-context.ts';
+import type { Call, CallContext, Network, NetworkMethod, Serve } from './call.ts';
 import { checkCall, checkParams, requestUnitsOf } from './check.ts';
 import { begun, ended } from './events.ts';
 import { forward } from './forward.ts';
 import { inTime } from './in-time.ts';
 import { dependsOnServed } from './monotonic-reads.ts';
-import type { CallResponse, LocalResponse, Network, NetworkMethod } from './network.ts';
+import type { CallResponse, LocalResponse } from './network.ts';
 import { requestRange } from './request-range.ts';
 import { isEnough, verifiedName, type CallVerification } from './verification.ts';
 import { respond, respondWithError } from './respond.ts';
 
 export type MaybePromise<Value> = Value | Promise<Value>;
 
-/** A layer of a call. @throws RpcError, Cancelled (or rejects with it) */
-type Serve = (call: Call, context: CallContext) => MaybePromise<CallResponse>;
+/** A layer of a call that may be sent. @throws RpcError, Cancelled (or rejects with it) */
 type Send = (call: Call, context: CallContext) => MaybePromise<NetworkResponse>;
 
 /**

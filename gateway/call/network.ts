@@ -1,5 +1,4 @@
 import type { PublicAccess } from '../auth/public-access.ts';
-import type { Auditor } from '../verify/observe/auditor.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
@@ -26,16 +25,19 @@ import type { CoalescedCalls } from './coalesce.ts';
 import type { Router } from './router.ts';
 import type { MethodVerification } from './verification.ts';
 
-/** An active network: everything that a call needs, built once for each version of its file. */
-export interface Network {
+/**
+ * An active network: everything that a call needs, built once for each version of its file. `Network` of call.ts is its type with
+ * the layers of a `Call`.
+ */
+export interface NetworkOf<Serve> {
   readonly config: NetworkConfig;
-  readonly methods: MethodsByName;
+  readonly methods: MethodsByName<Serve>;
   /** Bounds of one call; a key may have lower ones. */
   readonly bounds: Bounds;
   /** What callers without a key may do; undefined: nothing. */
   readonly publicAccess: PublicAccess | undefined;
   /** The method in place of those that the network does not serve. */
-  readonly otherMethods: NetworkMethod;
+  readonly otherMethods: NetworkMethodOf<Serve>;
   /** The methods that callers called and the network does not serve. */
   readonly unserved: {
     record(method: string): void;
@@ -44,8 +46,6 @@ export interface Network {
   };
   /** The upstreams, and what their selection depends on. */
   readonly router: Router;
-  /** Undefined: no read is audited. */
-  readonly audit: Auditor | undefined;
   /** Outcomes of the audits of an upstream, and of its results that were checked. Undefined: there were none. */
   readonly auditsOf: (upstream: string) => AuditCounts | undefined;
   /** Results in which its upstreams differ. */
@@ -84,12 +84,12 @@ export interface LocalResponse {
 export type CallResponse = NetworkResponse | LocalResponse;
 
 /** The methods that a network serves, by name. */
-export interface MethodsByName {
-  get(name: string): NetworkMethod | undefined;
+export interface MethodsByName<Serve> {
+  get(name: string): NetworkMethodOf<Serve> | undefined;
   has(name: string): boolean;
 }
 
-export interface NetworkMethod {
+export interface NetworkMethodOf<Serve> {
   readonly spec: MethodSpec;
   readonly check: ParamCheck;
   /** Undefined: nothing in the parameters is bounded. */
@@ -108,13 +108,8 @@ export interface NetworkMethod {
   readonly cache: MethodCache | undefined;
   /** Undefined: the method does not split. */
   readonly ranges: RangedMethod | undefined;
-  /**
-   * The layers of its calls, from `layersOf`.
-   * @param call a `Call` that was checked, whose file needs this one
-   * @param context its `CallContext`
-   * @throws RpcError, Cancelled (or rejects with it)
-   */
-  serve(call: object, context: object): CallResponse | Promise<CallResponse>;
+  /** The layers of its calls, from `layersOf`. */
+  readonly serve: Serve;
   /** Usage by key. */
   readonly usage: MethodUsage;
 }

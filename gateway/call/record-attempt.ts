@@ -73,7 +73,6 @@ export function recordSuccess(
   chain.markUsed(now);
   const complete = response.kind === 'flowing' ? lastElementOf(response) : response;
   if (complete !== undefined) recordServed(chain, upstream, call, complete, now);
-  if (response.kind !== 'flowing') options.audit?.sample(upstream, call, response);
 }
 
 /** Records a result that flows when it has ended. A caller that reads slowly, or leaves, says nothing about the upstream. */

@@ -14,10 +14,9 @@ import {
 import { lower, responseTooLong } from '../spec/bounds.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
-import type { Call } from './call.ts';
-import type { CallContext } from './call-context.ts';
+import type { Call, CallContext, Network } from './call.ts';
 import { ended, usageReasonOf, verified } from './events.ts';
-import type { CallResponse, Network } from './network.ts';
+import type { CallResponse } from './network.ts';
 
 /** Smaller results are delivered to each caller when memory is high. */
 const SMALL_BYTES = 65_536;

@@ -1,9 +1,9 @@
 import type { Gate } from '../admission/gate.ts';
 import type { Verifier } from '../verify/verifier.ts';
-import type { Auditor } from '../verify/observe/auditor.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
-import type { Balance, ConfirmNull, ReplaceableConfig } from '../network-files/network-config.ts';
+import type { Balance, ReplaceableConfig } from '../network-files/network-config.ts';
+import type { VerifyOptions } from '../network-files/options/verify-option.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { FailsafeTable } from '../routing/failsafe-table.ts';
 import { HedgeDelay } from '../routing/hedge-delay.ts';
@@ -13,6 +13,7 @@ import { nodeMethods } from '../spec/methods.generated.ts';
 import type { InspectOptions } from '../upstreams/inspect-result.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+import type { MethodVerification } from './verification.ts';
 
 interface RouterOptions extends InspectOptions {
   /** Which upstreams may get which method. */
@@ -22,7 +23,8 @@ interface RouterOptions extends InspectOptions {
   readonly relays: ReplaceableConfig['private'];
   /** Times and attempts by method. */
   readonly failsafe: FailsafeTable<Upstream>;
-  readonly confirmNull: ConfirmNull;
+  /** When a null is confirmed. */
+  readonly confirmNull: VerifyOptions['nulls'];
   /** A development chain, whose node may remove blocks, or return an error for a transaction that it mines. */
   readonly isDevelopment: boolean;
   readonly balance: Balance;
@@ -31,9 +33,8 @@ interface RouterOptions extends InspectOptions {
   readonly metrics: NetworkRoutingMetrics;
   readonly chain: ChainPoller<Upstream>;
   readonly slots: Gate;
-  /** Undefined: no read is audited. */
-  readonly audit?: Pick<Auditor, 'sample'> | undefined;
   readonly verifier: Verifier;
+  readonly verificationOf: (method: string) => MethodVerification;
 }
 
 /** The upstreams of one network, and what their selection depends on. It sends nothing: `forward.ts` does. */

@@ -1,7 +1,14 @@
 import type { KeyAccess } from '../auth/key-access.ts';
+import type { Witnesses } from '../chain/view.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { weaker, type Proof } from '../jsonrpc/proof.ts';
-import { isStronger, verifyLevels, type VerifyLevel } from '../network-files/options/verify-option.ts';
+import { bestPattern } from '../network-files/options/method-pattern.ts';
+import {
+  isStronger,
+  verifyLevels,
+  type VerifyLevel,
+  type VerifyOptions,
+} from '../network-files/options/verify-option.ts';
 import { isRead, rewritesChain } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Work } from '../verify/evidence/evidence.ts';
@@ -11,6 +18,16 @@ export interface MethodVerification {
   readonly level: VerifyLevel;
   /** How many upstreams must return the same, where nothing proves it; undefined: one is enough. */
   readonly agree: number | undefined;
+  /** The share of the reads that are audited, from 0 to 1. */
+  readonly share: number;
+}
+
+/** The level and the agreement of a method: those of its name, or else of the longest wildcard. */
+export function verificationOf(method: string, { levels, agree, share }: VerifyOptions): MethodVerification {
+  const [ofLevel, ofAgree] = [levels, agree].map((map) => bestPattern(Object.keys(map), method));
+  const level = (ofLevel === undefined ? undefined : levels[ofLevel]) ?? 'off';
+  const groups = ofAgree === undefined ? undefined : agree[ofAgree];
+  return { level, agree: groups, share: level === 'observe' ? share : 0 };
 }
 
 /** How far the result of one call is proven. */
@@ -55,7 +72,7 @@ export class BodyVerification {
   }
 }
 
-const notVerified: MethodVerification = { level: 'off', agree: undefined };
+const notVerified: MethodVerification = { level: 'off', agree: undefined, share: 0 };
 
 /**
  * @param requested value of the header X-Gatehouse-Verify, which can only make it stronger
@@ -87,4 +104,9 @@ export function verifiedName(text: string, { isRequired }: CallVerification): st
 /** Whether a result with this proof is enough. */
 export function isEnough(proof: Proof | undefined, { isRequired, agree }: CallVerification): boolean {
   return (proof !== undefined && proof !== 'no') || (!isRequired && agree === undefined);
+}
+
+/** How many groups of upstreams have the newest blocks, and how many must have them. */
+export function describeWitnesses({ needed, present }: Pick<Witnesses, 'needed' | 'present'>): string {
+  return `${needed} groups of upstreams must have the newest blocks, and ${present} ${present === 1 ? 'has' : 'have'} them`;
 }

@@ -9,6 +9,7 @@ import {
   type FileDiagnostic,
 } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import { isStronger, verifyOptions } from '../network-files/options/verify-option.ts';
 import { describeGroups, groupsNote } from '../network-files/upstream-group.ts';
 import { readUnits } from '../network-files/read-units.ts';
 import { isPlain, methodsByUpstreams, type MethodRow } from '../routing-policy/methods-by-upstreams.ts';
@@ -118,24 +119,28 @@ function checkedNetworks(
     groups: describeGroups(network.upstreams),
     methods: network.methods.length,
     table: methodsByUpstreams(network, methodFacts),
-    notes: [groupsNote(network) ?? [], verifyNotes(network), auditNotes(network), publicNotes(network)].flat(),
+    notes: [groupsNote(network) ?? [], verifyNotes(network), publicNotes(network)].flat(),
   }));
 }
 
-function verifyNotes({ verify, agree, upstreams }: NetworkConfig): string[] {
-  const isVerified = [verify, ...Object.values(verify)].some((level) => level === 'enforce' || level === 'require');
-  if (!isVerified && Object.keys(agree).length === 0) return [];
-  if (upstreams.length === 1) return ['verify: with one upstream, a wrong result is not proven, and never disproved'];
+function verifyNotes({ verify, upstreams }: NetworkConfig): string[] {
+  const { levels, agree } = verifyOptions(verify);
+  const all = Object.values(levels);
+  const isVerified = all.some((level) => isStronger(level, 'observe'));
+  const isAlone = upstreams.length === 1;
+  const notes: string[] = [];
+  if (isAlone && (isVerified || Object.keys(agree).length > 0))
+    notes.push('verify: with one upstream, a wrong result is not proven, and never disproved');
   const unpolled = upstreams.filter(({ probe }) => probe === 'off').map(({ name }) => name);
-  const note = `verify: while it gets no calls, an upstream with probe: off has no known block: ${unpolled.join(', ')}`;
-  return isVerified && unpolled.length > 0 ? [note] : [];
-}
-
-function auditNotes({ audit, upstreams }: NetworkConfig): string[] {
-  if (audit === 0) return [];
-  if (upstreams.length === 1) return ['audit: with one upstream, only the hashes of headers are checked'];
-  const asked = upstreams.filter((upstream) => upstream.audit === 'on' && upstream.probe === 'on');
-  return asked.length > 0 ? [] : ['audit: every upstream has audit: off or probe: off, so no results are compared'];
+  if (!isAlone && isVerified && unpolled.length > 0)
+    notes.push(
+      `verify: while it gets no calls, an upstream with probe: off has no known block: ${unpolled.join(', ')}`,
+    );
+  if (!all.includes('observe')) return notes;
+  if (isAlone) notes.push('verify: with one upstream, observe checks only the hashes of headers');
+  else if (upstreams.every(({ audit, probe }) => audit === 'off' || probe === 'off'))
+    notes.push('verify: every upstream has audit: off or probe: off, so observe compares no results');
+  return notes;
 }
 
 function publicNotes({ public: options }: NetworkConfig): string[] {

@@ -39,7 +39,7 @@ export const instruments = {
   gatehouse_audits_in_progress: {
     kind: 'gauge',
     labels: ['network'],
-    help: 'Audits that have begun and not ended; only with `audit` in the network file',
+    help: 'Audits that have begun and not ended; only with `verify: observe` in the network file',
   },
   gatehouse_audits_total: {
     kind: 'counter',

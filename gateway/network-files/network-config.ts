@@ -35,7 +35,6 @@ export type LiveUpstreamOptions = ValuesOf<RowsReplacing<'nothing', typeof upstr
 /** Limits on the use of an upstream. A missing limit means unlimited. */
 export type UpstreamLimitsConfig = NonNullable<UpstreamConfig['limits']>;
 
-export type ConfirmNull = NetworkConfig['confirmNull'];
 export type Balance = NetworkConfig['balance'];
 
 /** Equal while a reload retains the network's heads, subscriptions and upstreams. */

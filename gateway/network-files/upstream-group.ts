@@ -1,6 +1,7 @@
 import { parseUrl } from '../config/parse-url.ts';
 import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
+import { isStronger, verifyOptions } from './options/verify-option.ts';
 
 /**
  * The domains of hosted providers: all hosts below one are one group, because one operator runs them. Sources: the URLs of
@@ -87,23 +88,22 @@ const RECOMMENDED_GROUPS = 3;
 
 /** What is missing for levels of `verify` whose proofs rest on several groups; undefined: nothing. */
 export function groupsNote({ verify, upstreams }: Pick<NetworkConfig, 'verify' | 'upstreams'>): string | undefined {
-  const levels = typeof verify === 'string' ? [verify] : Object.values(verify);
+  const levels = Object.values(verifyOptions(verify).levels);
   const groups = groupsOf(upstreams).length;
-  if (groups >= RECOMMENDED_GROUPS || !levels.some((level) => level === 'enforce' || level === 'require'))
-    return undefined;
+  if (groups >= RECOMMENDED_GROUPS || !levels.some((level) => isStronger(level, 'observe'))) return undefined;
   return `verify: ${groups} ${groups === 1 ? 'group' : 'groups'} of upstreams; with three, one of them may fail or be wrong`;
 }
 
-/** Checks that neither `witnesses` nor `agree` needs more groups than the network has. */
+/** Checks that neither `witnesses` nor `verify.agree` needs more groups than the network has. */
 export function checkGroups({
   witnesses,
-  agree,
+  verify,
   upstreams,
-}: Pick<NetworkConfig, 'witnesses' | 'agree' | 'upstreams'>): Diagnostic[] {
+}: Pick<NetworkConfig, 'witnesses' | 'verify' | 'upstreams'>): Diagnostic[] {
   const groups = groupsOf(upstreams).length;
   const given: (readonly [Path, number | undefined])[] = [
     [['witnesses'], witnesses],
-    ...Object.entries(agree).map(([method, count]) => [['agree', method], count] as const),
+    ...Object.entries(verifyOptions(verify).agree).map(([name, count]) => [['verify', 'agree', name], count] as const),
   ];
   return given.flatMap(([path, count]) => {
     if (typeof count !== 'number' || count <= groups) return [];

@@ -1,7 +1,7 @@
 import type { ReplaceableConfig } from '../network-files/network-config.ts';
 import { documentedUrls, documentOf, OpenRpcText, serversAt } from '../spec/openrpc-document.ts';
 import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
-import type { Network } from '../call/network.ts';
+import type { Network } from '../call/call.ts';
 
 /** The OpenRPC document of a network, made and serialised at its first use. */
 export function lazyDocument(

@@ -1,13 +1,12 @@
 import { Differences } from '../observability/differences.ts';
 import { PublicAccess } from '../auth/public-access.ts';
-import { Auditor, type AuditorOptions } from '../verify/observe/auditor.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { openFinalChain, openMethodCache, type CacheParts } from '../cache/open-method-cache.ts';
 import type { Log } from '../config/log.ts';
 import { ChainPeers } from '../chain/chain-peers.ts';
 import { ChainPoller } from '../chain/poller.ts';
 import type { Holder } from '../memory/holder.ts';
-import type { Metrics, SocketMetrics } from '../metrics/metrics.ts';
+import type { SocketMetrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
 import { fetchBlockFrom } from './fetch-block.ts';
@@ -22,13 +21,13 @@ import {
   type ReplaceableConfig,
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
-import { bestPattern, isWildcard } from '../network-files/options/method-pattern.ts';
-import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
+import { isWildcard } from '../network-files/options/method-pattern.ts';
+import { isStronger, verifyOptions } from '../network-files/options/verify-option.ts';
 import { CoalescedCalls } from '../call/coalesce.ts';
 import { layersOf } from '../call/handle-call.ts';
 import { sendToOther, requestEvidence, requestUpstreams } from '../call/forward.ts';
-import type { MethodVerification } from '../call/verification.ts';
-import type { Network, NetworkMethod } from '../call/network.ts';
+import { verificationOf, type MethodVerification } from '../call/verification.ts';
+import type { Network, NetworkMethod } from '../call/call.ts';
 import { Router } from '../call/router.ts';
 import { lazyDocument } from './lazy-document.ts';
 import type { NetworkParts } from './network-parts.ts';
@@ -70,7 +69,6 @@ export class OpenNetwork implements Network {
   readonly otherMethods: NetworkMethod;
   readonly unserved: UnservedMethods;
   readonly router: Router;
-  readonly audit: Auditor | undefined;
   readonly auditsOf: Network['auditsOf'];
   readonly differences: Differences;
   readonly isVerified: boolean;
@@ -115,20 +113,12 @@ export class OpenNetwork implements Network {
     const peers = parts.link && new ChainPeers(parts.link, slug, chainId);
     const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log, peers });
     this.chain = chain;
-    const levels = typeof replaceable.verify === 'string' ? { '*': replaceable.verify } : replaceable.verify;
+    const verify = verifyOptions(replaceable.verify);
+    const levels = Object.values(verify.levels);
     this.auditsOf = (upstream) => metrics.audits.countsOf(slug, upstream);
     this.differences = reusable?.differences ?? new Differences(parts.shownParams);
-    this.#verificationOf = (method) => verificationOf(method, levels, replaceable.agree);
-    this.isVerified =
-      Object.keys(replaceable.agree).length > 0 || Object.values(levels).some((level) => isStronger(level, 'observe'));
-    const observes = (method: string): boolean => this.#verificationOf(method).level === 'observe';
-    this.audit = openAudit(replaceable, observes, slug, metrics, {
-      upstreams,
-      permitted,
-      chain,
-      differences: this.differences,
-      log,
-    });
+    this.#verificationOf = (method) => verificationOf(method, verify);
+    this.isVerified = Object.keys(verify.agree).length > 0 || levels.some((level) => isStronger(level, 'observe'));
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
     const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
     const onQueued = metrics.calls.queueMetric(slug);
@@ -139,7 +129,7 @@ export class OpenNetwork implements Network {
       relays: replaceable.private,
       failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
       checkResult: parts.resultCheck,
-      confirmNull: replaceable.confirmNull,
+      confirmNull: verify.nulls,
       isDevelopment,
       ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
       metrics: metrics.routing.networkMetrics(slug, replaceable.private?.fallbackAfterMs !== undefined),
@@ -147,11 +137,17 @@ export class OpenNetwork implements Network {
       slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
       verifier: new Verifier({
         ...{ upstreams, permitted, chain, differences: this.differences, log },
-        openMetrics: () => metrics.audits.networkMetrics(slug, namesOf(upstreams)),
+        hasAudits: levels.includes('observe'),
+        openMetrics: () =>
+          metrics.audits.networkMetrics(
+            slug,
+            upstreams.map(({ name }) => name),
+          ),
         request: (name, ...request) => requestEvidence(this.router, evidenceInFlight, specOf(name, specs), ...request),
         sendToOther: (...call) => sendToOther(this.router, ...call),
       }),
-      ...{ chain, audit: this.audit, log },
+      verificationOf: this.#verificationOf,
+      ...{ chain, log },
     };
     this.router = new Router(upstreams, routerOptions, reusable?.router);
     this.coalesced = new CoalescedCalls(chain, metrics.calls.coalescedMetric(slug));
@@ -242,40 +238,6 @@ export class OpenNetwork implements Network {
       cache: cache && final && new PartCache({ cache, redisCache, final, network, method: spec.name, count }),
     });
   }
-}
-
-type Levels = Readonly<Record<string, VerifyLevel>>;
-
-/** The level and the agreement of a method: those of its name, or else of the longest wildcard. */
-function verificationOf(method: string, levels: Levels, agree: ReplaceableConfig['agree']): MethodVerification {
-  const [level, ofAgree] = [levels, agree].map((map) => bestPattern(Object.keys(map), method));
-  return {
-    level: (level === undefined ? undefined : levels[level]) ?? 'off',
-    agree: ofAgree === undefined ? undefined : agree[ofAgree],
-  };
-}
-
-/** The share of `verify: observe` without `audit`. */
-const OBSERVED_SHARE = 0.01;
-
-/** @param observes whether a method has `verify: observe` @returns undefined: audits are off */
-function openAudit(
-  config: ReplaceableConfig,
-  observes: (method: string) => boolean,
-  slug: string,
-  { audits }: Metrics,
-  options: Omit<AuditorOptions, 'share' | 'observes' | 'metrics'>,
-): Auditor | undefined {
-  const { audit, verify } = config;
-  const isObserved = verify === 'observe' || Object.values(verify).includes('observe');
-  if (audit === 0 && !isObserved) return undefined;
-  const metrics = audits.networkMetrics(slug, namesOf(options.upstreams));
-  if (audit > 0) return new Auditor({ share: audit, metrics, ...options });
-  return new Auditor({ share: OBSERVED_SHARE, observes, metrics, ...options });
-}
-
-function namesOf(upstreams: readonly Upstream[]): string[] {
-  return upstreams.map(({ name }) => name);
 }
 
 function openPublicAccess(

@@ -145,8 +145,8 @@ export class NetworkRegistry {
     this.#watch?.close();
     this.#isClosed = true;
     await this.#queue;
-    for (const { chain, audit } of this.#open) {
-      audit?.close();
+    for (const { chain, router } of this.#open) {
+      router.options.verifier.close();
       chain.close();
     }
     await Promise.all([...this.#parts.openUpstreams.values()].map((upstream) => upstream.close()));
@@ -230,7 +230,7 @@ export class NetworkRegistry {
     }
     await this.localChains.keepOnly(used);
     if (retired === undefined) return;
-    retired.audit?.close();
+    retired.router.options.verifier.close();
     const shares = retired.publicAccess?.shares;
     if (![...this.#open].some(({ publicAccess }) => publicAccess?.shares === shares)) shares?.close();
     const { config } = retired;

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../config/max-entries.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { passThroughSpec, wildcardFor, type WildcardOptions } from '../spec/method-facts.ts';
-import type { NetworkMethod } from '../call/network.ts';
+import type { NetworkMethod } from '../call/call.ts';
 
 /** Methods of wildcards that are remembered: callers can name any. */
 const MAX_OPENED = 500;

@@ -1,15 +1,10 @@
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { UpstreamValue } from '../observability/differences.ts';
+import type { Differences } from '../observability/differences.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import {
-  parseResponse,
-  type ErrorResponse,
-  type ResultResponse,
-  type UpstreamResponse,
-} from '../upstreams/transport/upstream-response.ts';
+import { parseResponse, type ErrorResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+import { compareResponses, isComparable, type ComparedResponse } from './evidence/compare-responses.ts';
 import type { Work } from './evidence/evidence.ts';
-import { compareResponses, isComparable } from './observe/compare-responses.ts';
 
 /** A response that others confirm. */
 export interface Claim {
@@ -30,14 +25,14 @@ export type SendToOther = (
 
 /** What upstreams returned, and which. */
 interface SameResult {
-  readonly response: ResultResponse | ErrorResponse;
+  readonly response: ComparedResponse;
   readonly upstreams: Upstream[];
 }
 
 /**
  * Sends a call to other upstreams, one after the other, until those of enough groups returned the same.
  * @param count how many groups are enough
- * @param onDifference called with the first member that differs if not all returned the same, also before it throws
+ * @param differences gets the first member that differs if not all returned the same
  * @returns those that returned what most did, and those that returned something else
  * @throws RpcError if no upstream is left before enough agree (rejects with it)
  */
@@ -45,64 +40,58 @@ export async function agreement(
   { method, params, response, work }: Claim,
   count: number,
   send: SendToOther,
-  onDifference: (path: readonly string[], values: readonly UpstreamValue[]) => void,
+  differences: Differences,
 ): Promise<{ readonly agreeing: readonly Upstream[]; readonly others: readonly Upstream[] }> {
-  const results: SameResult[] = [{ response: parseResponse(response), upstreams: [work.upstream] }];
-  for (;;) {
-    const tried = results.flatMap(({ upstreams }) => upstreams);
+  const first: SameResult = { response: parseResponse(response), upstreams: [work.upstream] };
+  const results = [first];
+  const tried = (): Upstream[] => results.flatMap(({ upstreams }) => upstreams);
+  let agreeing: readonly Upstream[] | undefined;
+  while (agreeing === undefined) {
     await work.charge(method.name, params);
-    const other = await send(method, params, work, tried);
-    if (other === undefined) {
-      reportDifference(method, results, onDifference);
-      throw new RpcError('not-proven', `${describe(results)}: ${count} groups must return the same, see \`agree\``);
-    }
+    const other = await send(method, params, work, tried());
+    if (other === undefined) break;
     const parsed = parseResponse(other.response);
     let same = results.find((one) => isSame(method, one.response, parsed));
     if (same === undefined) results.push((same = { response: parsed, upstreams: [] }));
     same.upstreams.push(other.upstream);
-    const agreeing = same.upstreams;
-    if (new Set(agreeing.map(({ group }) => group)).size < count) continue;
-    reportDifference(method, results, onDifference);
-    return { agreeing, others: tried.filter((one) => !agreeing.includes(one)) };
+    if (new Set(same.upstreams.map(({ group }) => group)).size >= count) agreeing = same.upstreams;
   }
-}
-
-function reportDifference(
-  method: MethodSpec,
-  results: readonly SameResult[],
-  onDifference: (path: readonly string[], values: readonly UpstreamValue[]) => void,
-): void {
-  const [first, second] = results;
-  if (first === undefined || second === undefined) return;
-  const compared = compareResponses(method, first.response, second.response);
-  const values = results.flatMap(({ response, upstreams }) =>
-    upstreams.map(({ name }) => ({ upstream: name, value: shownValueOf(response) })),
-  );
-  onDifference(typeof compared === 'string' ? [] : compared, values);
+  const [, second] = results;
+  if (second !== undefined) {
+    const path = compareResponses(method, first.response, second.response);
+    const values = results.flatMap(({ response: one, upstreams }) =>
+      upstreams.map(({ name }) => ({ upstream: name, value: shownValueOf(one) })),
+    );
+    const reason = `agree: ${count} upstreams must return the same`;
+    differences.add({ method, params, reason, path: typeof path === 'string' ? [] : path, values });
+  }
+  if (agreeing !== undefined) {
+    const same = new Set(agreeing);
+    return { agreeing, others: tried().filter((one) => !same.has(one)) };
+  }
+  const all = tried().length;
+  const returned =
+    all === 1
+      ? 'only one upstream returned a result'
+      : second === undefined
+        ? `only ${all} upstreams returned a result`
+        : `${all} upstreams returned ${results.length} results`;
+  throw new RpcError('not-proven', `${returned}: ${count} groups must return the same, see \`verify.agree\``);
 }
 
 /** Of an error, what is compared: never its message, in which an upstream may repeat the call. */
-function shownValueOf(response: SameResult['response']): unknown {
+function shownValueOf(response: ComparedResponse): unknown {
   if (response.kind === 'result') return response.result;
   return isComparable(response) ? response.data : `error ${response.code}`;
 }
 
-function isSame(method: MethodSpec, one: SameResult['response'], other: SameResult['response']): boolean {
+function isSame(method: MethodSpec, one: ComparedResponse, other: ComparedResponse): boolean {
   if (one.kind === 'result' && other.kind === 'result' && one.result === null && other.result === null) return true;
-  if (one.kind === 'error' && other.kind === 'error' && isWithoutData(one) && isWithoutData(other))
-    return one.code === other.code;
+  if (isWithoutData(one) && isWithoutData(other)) return one.code === other.code;
   return compareResponses(method, one, other) === 'equal';
 }
 
-/** A revert without a payload has none, or `0x`. */
-function isWithoutData({ data }: ErrorResponse): boolean {
-  return data === undefined || data === '0x';
-}
-
-function describe(results: readonly SameResult[]): string {
-  const count = results.reduce((sum, { upstreams }) => sum + upstreams.length, 0);
-  if (count === 1) return 'only one upstream returned a result';
-  return results.length === 1
-    ? `only ${count} upstreams returned a result`
-    : `${count} upstreams returned ${results.length} results`;
+/** Whether a response is an error without a payload, which a revert has as none, or as `0x`. */
+function isWithoutData(response: ComparedResponse): response is ErrorResponse {
+  return response.kind === 'error' && (response.data === undefined || response.data === '0x');
 }

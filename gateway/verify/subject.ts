@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '../collections/is-object.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { comparedFields } from '../spec/methods.generated.ts';
+import { differenceIn } from './evidence/compare-responses.ts';
 import type { Evidence, Work } from './evidence/evidence.ts';
-import { isAbsent, isQuantity, isSameHex, isSameQuantity } from './proofs/hex.ts';
+import { isAbsent, isQuantity, isSameQuantity } from './proofs/hex.ts';
 
 /** A result that is checked. */
 export interface Subject {
@@ -67,26 +67,9 @@ export async function headerOf(named: unknown, subject: Subject): Promise<JsonOb
   return hash === undefined ? undefined : evidence.header(hash, work);
 }
 
-/**
- * Whether a result has the values of a proven one. Members that one of them lacks are not compared, nor are those in which
- * correct nodes differ.
- * @param type of the objects, in schemas/types
- */
+/** Whether a result has the values of a proven one. @param type of the objects, in schemas/types */
 export function isLike(result: unknown, provenOne: unknown, type: string): boolean {
-  if (isAbsent(provenOne) || isAbsent(result)) return true;
-  if (typeof provenOne === 'string') return isSameHex(result, provenOne);
-  if (Array.isArray(provenOne))
-    return (
-      Array.isArray(result) &&
-      result.length === provenOne.length &&
-      provenOne.every((element, at) => !isAbsent(result[at]) && isLike(result[at], element, type))
-    );
-  if (typeof provenOne !== 'object') return result === provenOne;
-  if (typeof result !== 'object' || result === null) return false;
-  const fields = comparedFields[type];
-  return Object.keys(fields ?? (provenOne as object)).every((name) =>
-    isLike((result as JsonObject)[name], (provenOne as JsonObject)[name], fields?.[name] ?? ''),
-  );
+  return differenceIn(provenOne, result, type) === undefined;
 }
 
 /** Whether a transaction, receipt or log has the time of its block, if it has one. */

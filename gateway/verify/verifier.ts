@@ -1,26 +1,33 @@
+import { clock } from '../clock/clock.ts';
+import { random } from '../clock/random.ts';
 import { LineLimit } from '../config/line-limit.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
 import type { FinalTag } from '../chain/view.ts';
+import type { AuditReport } from '../observability/audit-report.ts';
+import type { CallRecord } from '../observability/call-record.ts';
 import type { Differences } from '../observability/differences.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec, ProvenPart } from '../spec/method-spec.ts';
-import { methods, nodeMethods } from '../spec/methods.generated.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import { resultLimits } from '../spec/result-bounds.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
-import type { LargeResponse, ResultResponse } from '../upstreams/transport/upstream-response.ts';
+import type { LargeResponse, ResultResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { agreement, type SendToOther, type Claim } from './agreement.ts';
+import { auditCall, reportOf } from './audit-call.ts';
+import { AuditRequests, toComparable } from './evidence/audit-requests.ts';
 import { checkBlock, checkHeadNumber, checkTransactionCount, checkUncle } from './check-block.ts';
 import { checkLogs } from './check-logs.ts';
 import { checkReceipt, checkReceipts } from './check-receipts.ts';
 import { checkAccountProof, checkState } from './check-state.ts';
 import { checkTransaction } from './check-transactions.ts';
+import { isComparable, valueOf } from './evidence/compare-responses.ts';
 import { Evidence, type EvidenceOptions, type Work } from './evidence/evidence.ts';
 import { sizeOf } from './evidence/size-of.ts';
-import { AuditRequests } from './observe/audit-requests.ts';
+import { HeaderChecks } from './header-checks.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import { quantityOf } from './proofs/hex.ts';
 import { numberNamed, otherBranch, unknown, type Subject, type Finding } from './subject.ts';
@@ -48,10 +55,22 @@ export interface VerifierOptions extends Pick<EvidenceOptions, 'chain' | 'reques
   readonly permitted: PermittedUpstreams<Upstream>;
   readonly sendToOther: SendToOther;
   readonly differences: Differences;
-  /** Called with the first check: the series of a network begin then. */
+  /** Begins the series of the network: at once if reads are audited, otherwise with the first check. */
   readonly openMetrics: () => NetworkAuditMetrics;
+  readonly hasAudits: boolean;
   /** Of the network. */
   readonly log: Log;
+}
+
+/** Bounds the memory and the requests of audits. Further reads are not audited. */
+const MAX_AUDITS = 4;
+const AUDIT_TIMEOUT_MS = 10_000;
+
+/** A read that an upstream has responded to. */
+export interface AuditedRead {
+  readonly method: MethodSpec;
+  readonly params: readonly unknown[];
+  readonly record?: Pick<CallRecord, 'audits' | 'audited'> | undefined;
 }
 
 /** What a check found, and the parsed result. */
@@ -60,32 +79,89 @@ interface Checked {
   readonly result: unknown;
 }
 
-const specs = new Map(methods.map((spec) => [spec.name, spec]));
-const blockByNumber = specs.get(nodeMethods.blockByNumber) as MethodSpec;
-const logs = specs.get(nodeMethods.logs) as MethodSpec;
-
-/** Checks results of one network before they are returned: what a hash, a root or a proof of state shows about them. */
+/**
+ * Verifies results of one network: checks what a hash, a root or a proof of state shows about them, and compares them with those
+ * of other upstreams, before they are returned or in the background.
+ */
 export class Verifier {
   readonly #options: VerifierOptions;
   readonly #evidence: Evidence;
   readonly #requests: AuditRequests;
+  readonly #headers: HeaderChecks;
   readonly #lines = new LineLimit();
   #openedMetrics: NetworkAuditMetrics | undefined;
+  #auditsInProgress = 0;
+  #isClosed = false;
 
   constructor(options: VerifierOptions) {
-    const { chain, request, upstreams, permitted } = options;
+    const { chain, request, upstreams, permitted, hasAudits } = options;
     this.#options = options;
     const requests = new AuditRequests(upstreams, permitted);
     this.#requests = requests;
-    this.#evidence = new Evidence({
-      ...{ chain, request, isAlone: upstreams.length === 1 },
-      others: (upstream) => requests.others(blockByNumber, upstream),
-      blockHash: (upstream, number, deadline) => requests.blockHash(upstream, number, deadline),
-      logsOf: async (upstream, filter, deadline) => {
-        const response = await requests.send(upstream, logs, [filter], deadline);
-        return response?.kind === 'result' && Array.isArray(response.result) ? response.result : undefined;
-      },
-    });
+    this.#headers = new HeaderChecks(chain);
+    if (hasAudits) this.#openedMetrics = options.openMetrics();
+    this.#evidence = new Evidence({ chain, request, requests, isAlone: upstreams.length === 1 });
+  }
+
+  /** Cancels the requests in progress. Their outcomes are not recorded: the network may be removed. */
+  close(): void {
+    this.#isClosed = true;
+    this.#requests.close();
+  }
+
+  /**
+   * Begins an audit of this share of the reads, and of each whose explanation includes it. It changes no response, and delays
+   * none.
+   */
+  observe(first: Upstream, read: AuditedRead, response: UpstreamResponse, share: number): void {
+    const { record } = read;
+    if (record?.audits === undefined && random.number() >= share) return;
+    if (this.#auditsInProgress >= MAX_AUDITS) return;
+    const ended = this.#audit(first, read, response);
+    record?.audited(ended);
+  }
+
+  /** Never rejects. */
+  async #audit(
+    first: Upstream,
+    { method, params }: AuditedRead,
+    given: UpstreamResponse,
+  ): Promise<AuditReport | undefined> {
+    const { differences, chain, log } = this.#options;
+    const metrics = this.#metrics;
+    this.#auditsInProgress++;
+    metrics.begun();
+    try {
+      // The caller's response goes first.
+      await clock.nextTurn();
+      // It is normalised already, unless it is large.
+      const response = given.kind === 'large' ? toComparable(method, params, given) : given;
+      if (response === undefined || !isComparable(response)) return undefined;
+      const deadline = clock.now() + AUDIT_TIMEOUT_MS;
+      const parts = { requests: this.#requests, headers: this.#headers, chain };
+      const finding = await auditCall({ method, params, first, response, deadline }, parts);
+      if (this.#isClosed) return undefined;
+      const names = finding.answers.map(([{ name }]) => name);
+      for (const [{ name }, outcome] of finding.answers) {
+        const from = finding.reason === 'undecided' ? names.find((one) => one !== name) : undefined;
+        metrics.audited(name, outcome, from);
+      }
+      const report = reportOf(method, finding);
+      if (report.outcome !== 'differs') return report;
+      const { reason } = report;
+      const upstreams = report.answers.filter(({ outcome }) => outcome === 'differs').map(({ upstream }) => upstream);
+      const answers = Object.fromEntries(report.answers.map(({ upstream, sha256 }) => [upstream, sha256]));
+      this.#warn({ method: method.name, upstreams }, `audit: ${reason}`, { answers });
+      const values = finding.answers.map(([{ name }, , one]) => ({ upstream: name, value: valueOf(one) }));
+      differences.add({ method, params: finding.params ?? params, reason, path: finding.path ?? [], values });
+      return report;
+    } catch (error) {
+      log.error(causeOf(error), 'an audit failed');
+      return undefined;
+    } finally {
+      this.#auditsInProgress--;
+      metrics.ended();
+    }
   }
 
   /**
@@ -94,14 +170,11 @@ export class Verifier {
    */
   async agree(claim: Claim, count: number): Promise<boolean> {
     const { sendToOther, differences } = this.#options;
-    const { method, params } = claim;
-    const { agreeing, others } = await agreement(claim, count, sendToOther, (path, values) => {
-      differences.add({ method, params, reason: `agree: ${count} upstreams must return the same`, path, values });
-    });
+    const { agreeing, others } = await agreement(claim, count, sendToOther, differences);
     for (const { name } of agreeing) this.#metrics.audited(name, 'agrees');
     for (const { name } of others) this.#metrics.audited(name, 'differs');
     const upstreams = others.map(({ name }) => name);
-    if (others.length > 0) this.#warn({ method: method.name, upstreams }, 'verify: other upstreams agree');
+    if (others.length > 0) this.#warn({ method: claim.method.name, upstreams }, 'verify: other upstreams agree');
     return agreeing.includes(claim.work.upstream);
   }
 
@@ -123,7 +196,7 @@ export class Verifier {
       if (header === undefined || header.hash !== (view.at(header.number)?.hash ?? header.hash)) return;
       if (header.number > (newest.get(upstream.group) ?? -1n)) newest.set(upstream.group, header.number);
     };
-    await Promise.all(this.#requests.others(blockByNumber).map(ask));
+    await Promise.all(this.#requests.others(undefined).map(ask));
     const number = [...newest.values()].sort((one, other) => (one > other ? -1 : 1))[needed - 1];
     if (number === undefined) return undefined;
     // Callers may have been served a newer one, while a group responded that does not now.
@@ -154,28 +227,24 @@ export class Verifier {
     } catch (error) {
       if (error instanceof RpcError || error instanceof Cancelled) throw error;
       // A value that no node of the spec returns.
-      this.#warn({ upstreams: [upstream.name], method: method.name }, 'a result cannot be checked', error);
+      this.#warn({ upstreams: [upstream.name], method: method.name }, 'a result cannot be checked', causeOf(error));
     }
-    if (finding.kind === 'proven') this.#metrics.audited(upstream.name, 'agrees');
-    else if (finding.kind === 'disproved') {
-      this.#metrics.audited(upstream.name, 'differs');
-      this.#warn({ method: method.name, upstreams: [upstream.name] }, `verify: ${finding.reason}`);
+    const { kind } = finding;
+    const outcome = kind === 'proven' ? 'agrees' : kind === 'disproved' ? 'differs' : 'cannot-tell';
+    this.#metrics.audited(upstream.name, outcome);
+    if (finding.kind === 'disproved') {
+      const { reason } = finding;
+      this.#warn({ method: method.name, upstreams: [upstream.name] }, `verify: ${reason}`);
       const values = [{ upstream: upstream.name, value: result }];
-      this.#options.differences.add({ method, params, reason: `disproved: ${finding.reason}`, path: [], values });
-    } else this.#metrics.audited(upstream.name, 'cannot-tell');
+      this.#options.differences.add({ method, params, reason: `disproved: ${reason}`, path: [], values });
+    }
     return { finding, result };
   }
 
-  /** Equal lines at most once a minute. */
-  #warn(
-    facts: { readonly method: string; readonly upstreams: readonly string[] },
-    text: string,
-    error?: unknown,
-  ): void {
+  /** Equal lines at most once a minute. @param more of the latest one */
+  #warn(facts: { readonly method: string; readonly upstreams: readonly string[] }, text: string, more?: object): void {
     const count = this.#lines.take(JSON.stringify([facts, text]));
-    if (count === undefined) return;
-    const cause = error === undefined ? {} : causeOf(error);
-    this.#options.log.warn({ ...facts, ...cause, ...(count > 1 && { count }) }, text);
+    if (count !== undefined) this.#options.log.warn({ ...facts, ...more, ...(count > 1 && { count }) }, text);
   }
 
   get #metrics(): NetworkAuditMetrics {

@@ -89,25 +89,25 @@ describe('gatehouse check', () => {
     ]);
   });
 
-  it('notes that audits compare nothing without another upstream', async () => {
+  it('notes that `verify: observe` compares nothing without another upstream', async () => {
     const off = { name: 'b', url: 'https://b.example', audit: 'off' };
     const [first] = base.upstreams;
     place.withNetworks({
-      one: { ...base, audit: 0.1 },
-      two: { ...few, audit: 1, upstreams: [{ ...first, probe: 'off' }, off] },
+      one: { ...base, verify: 'observe' },
+      two: { ...few, verify: { level: 'observe', share: 1 }, upstreams: [{ ...first, probe: 'off' }, off] },
     });
     expect((await check()).stdout).toBe(
       `networks/one.yaml: Base, chain 8453, 1 upstream, ${served} methods\n` +
-        '  note: audit: with one upstream, only the hashes of headers are checked\n' +
+        '  note: verify: with one upstream, observe checks only the hashes of headers\n' +
         'networks/two.yaml: Few, chain 5, 2 upstreams, 1 method\n' +
         '  2 groups: a; b\n' +
-        '  note: audit: every upstream has audit: off or probe: off, so no results are compared\n',
+        '  note: verify: every upstream has audit: off or probe: off, so observe compares no results\n',
     );
-    place.withNetworks({ one: { ...base, audit: 1.5 }, two: { ...few, audit: 'off' } });
+    place.withNetworks({ one: { ...base, verify: { share: 1.5 } }, two: { ...few, audit: 0.1 } });
     expect(await check()).toMatchObject({
       code: EX_CONFIG,
       stderr: expect.stringMatching(
-        /audit: expected number from 0 to 1[^]*audit: expected number from 0 to 1/,
+        /verify\.share: expected number above 0, up to 1[^]*audit is not known; use verify: \{ level: observe, share: … \}/,
       ) as string,
     });
   });
@@ -118,7 +118,7 @@ describe('gatehouse check', () => {
     const grouped = upstreams.map((upstream, index) => ({ ...upstream, ...(index > 1 && { group: 'own' }) }));
     place.withNetworks({
       one: { ...few, baseUrls: [], upstreams, verify: 'require' },
-      two: { ...few, baseUrls: [], upstreams: grouped, verify: { 'eth_*': 'enforce' } },
+      two: { ...few, baseUrls: [], upstreams: grouped, verify: { level: { 'eth_*': 'enforce' } } },
     });
     expect((await check()).stdout.split('\n').filter((line) => line.startsWith('  '))).toEqual([
       '  3 groups: u0 with u1 (Alchemy); u2; u3',

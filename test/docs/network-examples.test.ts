@@ -41,7 +41,7 @@ describe('the examples of docs/networks.md', () => {
     const files = { 'defaults.yaml': defaults, 'base.yaml': 'name: Base\nchainId: 8453\n' };
     const keys = { ALCHEMY_KEY: '0123456789abcdef', DRPC_KEY: '0123456789abcdef' };
     const [network] = loadFiles(files, keys);
-    expect(network).toMatchObject({ confirmNull: 'always', upstreams: [{ name: 'alchemy' }, { name: 'drpc' }] });
+    expect(network).toMatchObject({ verify: { nulls: 'always' }, upstreams: [{ name: 'alchemy' }, { name: 'drpc' }] });
   });
 
   it.each(['## Network file', '## Providers'])('under %s is valid', (heading) => {

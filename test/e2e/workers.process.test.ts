@@ -29,7 +29,10 @@ beforeAll(async () => {
   other = await startFakeNode({ chainId: 10, responses: { ...responses, eth_getBalance: '0x2' } });
   gateway = await TwoWorkers.start({
     main: network(10, [node.url]),
-    differing: network(10, [node.url, other.url], { agree: { eth_getBalance: 2 }, failsafe: { hedgeAfterMs: 'off' } }),
+    differing: network(10, [node.url, other.url], {
+      verify: { agree: { eth_getBalance: 2 } },
+      failsafe: { hedgeAfterMs: 'off' },
+    }),
   });
 });
 afterAll(async () => {

@@ -72,12 +72,12 @@ describe('defaults.yaml', () => {
     const networks = { 'op.yaml': optimism, 'third.yaml': 'name: Third\nchainId: 3\n' };
     expect(
       diagnosticsWith(
-        `confirmNul: always\nconfirmNull: allways\nupstreams:\n  - name: one\n    url: https://one.example\n    timeout: 5\n`,
+        `balanc: latency\nbalance: latencyy\nupstreams:\n  - name: one\n    url: https://one.example\n    timeout: 5\n`,
         networks,
       ),
     ).toEqual([
-      'defaults.yaml:1:1 confirmNul is not known; did you mean confirmNull?',
-      'defaults.yaml:2:14 confirmNull: expected never, behind or always; did you mean always?',
+      'defaults.yaml:1:1 balanc is not known; did you mean balance?',
+      'defaults.yaml:2:10 balance: expected first, latency, round-robin or weighted; did you mean latency?',
       'defaults.yaml:6:5 upstreams[0].timeout is not known: write failsafe: { timeoutMs: … }',
     ]);
   });

@@ -26,7 +26,7 @@ const networks = {
   three: { name: 'Three', chainId: 5 },
 };
 const defaults = (index: number): object => ({
-  ...{ confirmNull: 'never', failsafe: { hedgeAfterMs: 'off' } },
+  ...{ verify: { nulls: 'never' }, failsafe: { hedgeAfterMs: 'off' } },
   upstreams: [{ name: `node-${index}`, url: nodes[index]?.url }],
 });
 

@@ -35,7 +35,7 @@ it('under load, changes of `failsafe` lose no call and no connection, and hold f
   const file = (failsafe: object): object =>
     network(5, urls, {
       failsafe: { hedgeAfterMs: 'off', ...failsafe },
-      confirmNull: 'never',
+      verify: { nulls: 'never' },
     });
   const gateway = await start(nodes, file({}));
   // An unknown error is sent to the next upstream, and opens no circuit.

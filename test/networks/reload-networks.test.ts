@@ -31,7 +31,7 @@ afterEach(async () => {
 /** A network file with these nodes as upstreams, each with its own name. */
 function file(indexes: readonly number[], more: object = {}): object {
   const upstreams = indexes.map((index) => ({ name: `node-${index}`, url: nodes[index]?.url }));
-  return network(5, [], { upstreams, confirmNull: 'never', ...more });
+  return network(5, [], { upstreams, verify: { nulls: 'never' }, ...more });
 }
 
 /** Sends a call. @returns the digit of the node that responded, or the error’s message */

@@ -66,7 +66,7 @@ it('a reload does not refill the retry budget', async () => {
   await eventually(() => held.length === 50);
   for (const exchange of held) void status(503)(exchange);
   for (const call of calls) expect(await call).toMatchObject({ result: word(2) });
-  await reload(all, { 'node-0': 0, 'node-1': 1 }, { failsafe: { hedgeAfterMs: 'off' }, confirmNull: 'never' });
+  await reload(all, { 'node-0': 0, 'node-1': 1 }, { failsafe: { hedgeAfterMs: 'off' }, verify: { nulls: 'never' } });
   for (const node of all.nodes) {
     node.always(status(503));
     node.calls.length = 0;

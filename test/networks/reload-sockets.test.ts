@@ -31,7 +31,7 @@ afterEach(async () => {
 
 function file(indexes: readonly number[], more: object = {}): object {
   const upstreams = indexes.map((index) => ({ name: `node-${index}`, url: nodes[index]?.url }));
-  return network(5, [], { upstreams, confirmNull: 'never', ...more });
+  return network(5, [], { upstreams, verify: { nulls: 'never' }, ...more });
 }
 
 async function reload(files: Record<string, object | undefined>): Promise<void> {

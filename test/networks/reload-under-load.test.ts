@@ -26,7 +26,7 @@ afterEach(async () => {
 /** A network file with these nodes as upstreams, each with its own name. */
 function file(indexes: readonly number[]): object {
   const upstreams = indexes.map((index) => ({ name: `node-${index}`, url: nodes[index]?.url }));
-  return network(5, [], { upstreams, confirmNull: 'never', failsafe: { hedgeAfterMs: 'off' } });
+  return network(5, [], { upstreams, verify: { nulls: 'never' }, failsafe: { hedgeAfterMs: 'off' } });
 }
 
 /** A new upstream checks the chain id before its first call, and each one again 5 s after new connections. */

@@ -14,7 +14,7 @@ import {
   transaction,
   withAudits,
   type WithAudits,
-} from '../verify/observe/with-audits.ts';
+} from '../verify/audits/with-audits.ts';
 
 const blocks = blocksTo();
 const lie = '0xffff';
@@ -85,7 +85,7 @@ describe('the public page shows nothing that a caller requested or got', () => {
   const publicMembers = ['at', 'count', 'method', 'reason', 'upstreams'];
 
   it('as a block hash, a balance, a transaction or an account in a member', async () => {
-    const all = await withAudits([blocks, blocks], { audit: 0, agree: { 'eth_*': 2 } }, [], withOps);
+    const all = await withAudits([blocks, blocks], { verify: { nulls: 'never', agree: { 'eth_*': 2 } } }, [], withOps);
     const { eth_getTransactionReceipt: receipt } = honest(blocks);
     const [first, second] = all.nodes;
     second?.response('eth_getTransactionReceipt', () => ({ ...receipt(), status: '0x0' }));
@@ -104,7 +104,7 @@ describe('the public page shows nothing that a caller requested or got', () => {
   }, 90_000);
 
   it('and no message of an upstream is on any page: of an error, only the code', async () => {
-    const all = await withAudits([blocks, blocks], { audit: 0, agree: { eth_call: 2 } }, [], withOps);
+    const all = await withAudits([blocks, blocks], { verify: { nulls: 'never', agree: { eth_call: 2 } } }, [], withOps);
     all.nodes[0]?.response('eth_call', rpcError(3, 'execution reverted', '0x'));
     all.nodes[1]?.response('eth_call', '0x01');
     expect(await all.send(['eth_call', [{ to: account }, 'latest']])).toHaveProperty('error');
@@ -119,7 +119,12 @@ describe('the public page shows nothing that a caller requested or got', () => {
 });
 
 it('what `agree` found has the first member that differs, of those that are compared', async () => {
-  const all = await withAudits([blocks, blocks], { audit: 0, agree: { eth_getTransactionReceipt: 2 } }, [], withOps);
+  const all = await withAudits(
+    [blocks, blocks],
+    { verify: { nulls: 'never', agree: { eth_getTransactionReceipt: 2 } } },
+    [],
+    withOps,
+  );
   const { eth_getTransactionReceipt: receipt } = honest(blocks);
   all.nodes[0]?.response('eth_getTransactionReceipt', () => ({ l1Fee: '0x1', ...receipt() }));
   all.nodes[1]?.response('eth_getTransactionReceipt', () => ({ l1Fee: '0x2', ...receipt(), status: '0x0' }));

@@ -100,7 +100,7 @@ beforeAll(async () => {
       cache: 'off',
     }),
     limited: file(limited),
-    differing: file(differing, { agree: { eth_call: 2 } }),
+    differing: file(differing, { verify: { agree: { eth_call: 2 } } }),
     drained: file(good),
     fresh: file(good),
     marked: file(marked),

@@ -10,7 +10,7 @@ const head = (number: string) => ({ number, gasLimit: '0x1c9c380' });
 
 /** Two nodes: the first returns null for a transaction that the second has. Both heads have been polled. */
 async function withHeads(first: string, second: string, confirmNull?: string) {
-  const all = await withNodes(2, {}, confirmNull === undefined ? {} : { confirmNull });
+  const all = await withNodes(2, {}, confirmNull === undefined ? {} : { verify: { nulls: confirmNull } });
   const [one, two] = all.nodes;
   if (one === undefined || two === undefined) throw new Error('there are no two nodes');
   one.response('eth_getTransactionByHash', null);

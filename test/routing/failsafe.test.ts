@@ -119,7 +119,7 @@ describe('maxAttempts of a method', () => {
 
   it('of 1 also means no hedge and no second request for a null', async () => {
     const failsafe = { [storage]: { maxAttempts: 1, hedgeAfterMs: 10 }, eth_getTransactionByHash: { maxAttempts: 1 } };
-    const all = await withNodes(2, never, { failsafe, confirmNull: 'always' });
+    const all = await withNodes(2, never, { failsafe, verify: { nulls: 'always' } });
     const { nodes, request, send, requestCounts } = all;
     let first: Exchange | undefined;
     nodes[0]?.next((exchange) => void (first = exchange), storage);

@@ -84,7 +84,7 @@ describe('a call that takes longer than its method usually does', () => {
 
   it('waits for the slower response if the faster one is a null that needs confirmation', async () => {
     const hash = word(9);
-    const all = await withHedges(2, {}, { confirmNull: 'always' });
+    const all = await withHedges(2, {}, { verify: { nulls: 'always' } });
     await warm(all);
     all.nodes[1]?.response('eth_getTransactionByHash', null);
     all.nodes[0]?.response('eth_getTransactionByHash', { hash, nonce: '0x3', blockHash: null });

@@ -232,8 +232,10 @@ describe('a served block and its objects', () => {
     expect(requestCounts('eth_getBlockReceipts')).toEqual([2, 1]);
   });
 
-  it('are not confirmed if the network file has `confirmNull: never`', async () => {
-    const { one, two, setHead, number, requestCounts, result } = await twoAt('0x10', '0x10', { confirmNull: 'never' });
+  it('are not confirmed if the network file has `nulls: never`', async () => {
+    const { one, two, setHead, number, requestCounts, result } = await twoAt('0x10', '0x10', {
+      verify: { nulls: 'never' },
+    });
     setHead(two, '0x11');
     one.next(lacksBlock, 'eth_getBlockByNumber');
     expect(await number('latest')).toBe('0x11');

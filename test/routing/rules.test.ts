@@ -7,7 +7,9 @@ import type { RuleAccess } from '../../gateway/call/rules/rule.ts';
 import { listOf, rules } from '../../gateway/call/rules/rule-list.ts';
 
 /** @returns the names of the rules of a method */
-async function openNetwork(options: object): Promise<(method: string, access?: RuleAccess) => readonly string[]> {
+async function openNetwork(
+  options: object,
+): Promise<(method: string, access?: RuleAccess, isVerified?: boolean) => readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-rules-'));
   const upstreams = ['a', 'b'].map((name) => ({ name, url: `http://127.0.0.1:9/${name}` }));
   writeFileSync(join(folder, 'test.yaml'), JSON.stringify({ name: 'Test', chainId: 1, upstreams, ...options }));
@@ -17,10 +19,10 @@ async function openNetwork(options: object): Promise<(method: string, access?: R
     rmSync(folder, { recursive: true });
   });
   const network = parts.networks.finder.get('test');
-  return (method, access = 'key') => {
+  return (method, access = 'key', isVerified = false) => {
     const spec = network?.methods.get(method)?.spec;
     if (network === undefined || spec === undefined) throw new Error(`${method} is not served`);
-    return listOf(spec, network.router, access).names;
+    return listOf(spec, network.router, access, isVerified).names;
   };
 }
 
@@ -33,6 +35,7 @@ it('the order of the rules', () => {
     'revert payload',
     'sent transaction',
     'late receipt',
+    'verification',
     'confirmation',
   ]);
 });
@@ -54,6 +57,15 @@ it('with one upstream, only what may be older than served blocks is confirmed', 
     expect([method, ...rulesOf(method, 'gatehouse')]).toEqual([method]);
   for (const method of ['eth_getBlockByNumber', 'eth_getTransactionReceipt', 'eth_blockNumber'])
     expect(rulesOf(method, 'gatehouse')).toEqual(['confirmation']);
+});
+
+it('results are verified for calls that require it, and reads of callers where they are observed', async () => {
+  const rulesOf = await openNetwork({});
+  expect(rulesOf('eth_getBalance', 'key', true)).toEqual(['verification', 'confirmation']);
+  const observed = await openNetwork({ verify: { level: { eth_getBalance: 'observe' } } });
+  expect(observed('eth_getBalance')).toEqual(['verification', 'confirmation']);
+  expect(observed('eth_getBalance', 'gatehouse')).toEqual(['confirmation']);
+  expect(observed('eth_gasPrice')).toEqual([]);
 });
 
 it('transactions have a route if the network or the key says where they go', async () => {

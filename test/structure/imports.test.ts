@@ -19,7 +19,7 @@ const layers: readonly (readonly string[])[] = [
   ['subscriptions', 'doctor', 'ranges', 'backup'],
   ['subscriptions/feeds'],
   ['verify'],
-  ['verify/observe', 'verify/evidence'],
+  ['verify/evidence'],
   ['verify/proofs'],
   ['routing', 'cache', 'normalise', 'limits', 'usage', 'history', 'auth/manage'],
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { account, simulateNetwork } from './simulated-network.ts';
 
 const BLOCK_MS = 2_000;
-const AGREE = { agree: { eth_call: 2 } };
+const AGREE = { verify: { agree: { eth_call: 2 } } };
 const params = [{ to: account }, 'latest'];
 
 it.each([0, 1_000, 1_900, 5_000])(

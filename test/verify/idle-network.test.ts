@@ -28,7 +28,7 @@ describe('a call for `latest` after a time without calls', () => {
   });
 
   it('gets a result of the newest block on which upstreams agree', async () => {
-    const { call, time, head, count } = simulateNetwork([{}, {}], BLOCK_MS, { agree: { eth_call: 2 } });
+    const { call, time, head, count } = simulateNetwork([{}, {}], BLOCK_MS, { verify: { agree: { eth_call: 2 } } });
     await call('eth_call', ofLatest);
     for (const ms of IDLE_MS) {
       await time.advance(ms);

@@ -5,7 +5,7 @@ import { asUsual } from '../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { blocksTo, honest } from './observe/with-audits.ts';
+import { blocksTo, honest } from './audits/with-audits.ts';
 
 const CHAIN_ID = 7;
 const call = ['eth_call', [{ to: `0x${'ab'.repeat(20)}` }, 'latest']] as const;
@@ -75,7 +75,7 @@ async function start(results: readonly unknown[], more: object): Promise<Started
 }
 
 describe('agree', () => {
-  const agree = { agree: { eth_call: 2 } };
+  const agree = { verify: { agree: { eth_call: 2 } } };
 
   it('returns what two upstreams returned, and says so', async () => {
     const { one, nodes } = await start(['0x01', '0x01', '0x02'], agree);
@@ -179,7 +179,7 @@ describe('the level', () => {
   });
 
   it('is that of the method, by name or wildcard', async () => {
-    const { one } = await start(['0x01'], { verify: { 'eth_*': 'enforce', eth_gasPrice: 'require' } });
+    const { one } = await start(['0x01'], { verify: { level: { 'eth_*': 'enforce', eth_gasPrice: 'require' } } });
     expect((await one(call)).verified).toBe('no');
     expect((await one(['eth_gasPrice', []])).body.error?.message).toContain('cannot be proven');
   });
@@ -238,7 +238,7 @@ describe('the level', () => {
   });
 
   it('of a batch is its weakest result', async () => {
-    const { send } = await start(['0x01', '0x01'], { verify: 'enforce', agree: { eth_call: 2 } });
+    const { send } = await start(['0x01', '0x01'], { verify: { level: 'enforce', agree: { eth_call: 2 } } });
     const [one, other] = [call, ['eth_gasPrice', []] as const].map(([method, params], id) => {
       return { jsonrpc: '2.0', id, method, params };
     });

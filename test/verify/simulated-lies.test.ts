@@ -21,7 +21,7 @@ describe('a transaction of a block', () => {
 
   it('is an error with `require` as long as it is pending at all upstreams', async () => {
     const method = 'eth_getTransactionByHash';
-    const nodes = await simulatedNodes(2, { verify: { 'eth_*': 'require' }, cache: 'off' });
+    const nodes = await simulatedNodes(2, { verify: { level: { 'eth_*': 'require' } }, cache: 'off' });
     await nodes.send('eth_blockNumber');
     const pending = { blockHash: null, blockNumber: null, transactionIndex: null };
     for (const node of [0, 1]) nodes.lie(node, method, (transaction: Json) => ({ ...transaction, ...pending }));

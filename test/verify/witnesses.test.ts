@@ -178,8 +178,8 @@ describe('`safe` and `finalized`', () => {
 });
 
 it('`agree` holds beside a proof', async () => {
-  const agree = { eth_getBalance: 3 };
-  const stuck = simulateNetwork([{}, {}, { stuckAt: 1_001 }], BLOCK_MS, { verify: 'enforce', agree });
+  const verify = { level: 'enforce', agree: { eth_getBalance: 3 } };
+  const stuck = simulateNetwork([{}, {}, { stuckAt: 1_001 }], BLOCK_MS, { verify });
   await stuck.call('eth_blockNumber');
   await stuck.time.advance(60_000);
   const { error } = await stuck.proven('eth_getBalance', [account, 'latest']);

@@ -10,9 +10,13 @@ import { revertPayload } from './revert-payload.ts';
 import type { CallRules, Rule, RuleAccess } from './rule.ts';
 import { sentTransaction } from './sent-transaction.ts';
 import { transactionRoute } from './transaction-route.ts';
+import { verification } from './verification.ts';
 
-/** @returns undefined: the calls of the method that have the access do not need the rule */
-type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess) => Rule<Call> | undefined;
+/**
+ * @param isVerified the results of the calls are proven or compared before they are returned
+ * @returns undefined: these calls of the method do not need the rule
+ */
+type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess, isVerified: boolean) => Rule<Call> | undefined;
 
 /**
  * All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone; but for the confirmation,
@@ -32,6 +36,8 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Keeps the transaction, which the next one looks up.
   ['sent transaction', sentTransaction],
   ['late receipt', lateReceipt],
+  // Judges what the others have made of a response.
+  ['verification', verification],
   // Confirms what the others have let pass.
   ['confirmation', confirmation],
 ];
@@ -43,7 +49,7 @@ const MAX_LISTS = 64;
 const lists = new WeakMap<Router, Map<string, CallRules<Call>>>();
 
 /** The rules of a call, which are the same for all calls of its method that have the same access. */
-export function rulesOf({ router, method, context }: Call): CallRules<Call> {
+export function rulesOf({ router, method, context, verification: given }: Call): CallRules<Call> {
   const access = context?.access;
   const kind =
     access === undefined
@@ -53,22 +59,23 @@ export function rulesOf({ router, method, context }: Call): CallRules<Call> {
         : access.capabilities.private
           ? 'private'
           : 'key';
-  const name = `${method.name} ${kind}`;
+  const isVerified = given !== undefined;
+  const name = `${method.name} ${kind} ${isVerified}`;
   let known = lists.get(router);
   if (known === undefined) lists.set(router, (known = new Map<string, CallRules<Call>>()));
   let list = known.get(name);
   if (list === undefined) {
     const [oldest] = known.keys();
     if (known.size >= MAX_LISTS && oldest !== undefined) known.delete(oldest);
-    known.set(name, (list = listOf(method, router, kind)));
+    known.set(name, (list = listOf(method, router, kind, isVerified)));
   }
   return list;
 }
 
 /** The list for a combination, which `rulesOf` keeps. */
-export function listOf(method: MethodSpec, router: Router, access: RuleAccess): CallRules<Call> {
+export function listOf(method: MethodSpec, router: Router, access: RuleAccess, isVerified = false): CallRules<Call> {
   const found = rules.flatMap(([name, of]) => {
-    const rule = of(method, router, access);
+    const rule = of(method, router, access, isVerified);
     return rule === undefined ? [] : [{ name, ...rule }];
   });
   return {
@@ -77,7 +84,9 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess): 
     before: hooks(found.map(({ before }) => before)),
     during: hooks(found.map(({ during }) => during)),
     judge: hooks(found.map(({ judge }) => judge)),
+    select: found.find(({ select }) => select !== undefined)?.select,
     confirm: found.find(({ confirm }) => confirm !== undefined)?.confirm,
+    end: found.find(({ end }) => end !== undefined)?.end,
   };
 }
 

@@ -16,6 +16,8 @@ export interface Rule<Call> {
   readonly admit?: (call: Call) => Promise<void>;
   /** Runs before the first attempt. A response ends the call. @throws RpcError, Cancelled (rejects with it) */
   readonly before?: (call: Call) => Promise<UpstreamResponse | undefined> | undefined;
+  /** Runs before each selection of an upstream. @throws RpcError, Cancelled (rejects with it) */
+  readonly select?: (call: Call) => Promise<void>;
   /** Watches an attempt, and may end it with an outcome of its own. */
   readonly during?: (call: Call, upstream: Upstream, outcome: Promise<AttemptOutcome>) => Promise<AttemptOutcome>;
   /** Judges what an upstream returned, before it is recorded. @throws RpcError, Cancelled (rejects with it) */
@@ -30,6 +32,8 @@ export interface Rule<Call> {
     call: Call,
     response: UpstreamResponse | FlowingResponse,
   ) => UpstreamResponse | FlowingResponse | undefined;
+  /** The response for the caller, of an upstream or in place of those that failed. @throws RpcError */
+  readonly end?: (call: Call, response: UpstreamResponse | FlowingResponse) => UpstreamResponse;
 }
 
 /** The hooks of the rules of a call, in the order of the rules. Undefined: no rule has the hook. */
@@ -39,11 +43,14 @@ export interface CallRules<Call> {
   readonly before: readonly NonNullable<Rule<Call>['before']>[] | undefined;
   readonly during: readonly NonNullable<Rule<Call>['during']>[] | undefined;
   readonly judge: readonly NonNullable<Rule<Call>['judge']>[] | undefined;
-  /** The hook of the only rule that has it. */
+  // The hooks of the only rule that has them.
+  readonly select: Rule<Call>['select'];
   readonly confirm: Rule<Call>['confirm'];
+  readonly end: Rule<Call>['end'];
 }
 
 /** The rules of a call that is not sent. */
 export const noRules = {
-  ...{ names: [], admit: undefined, before: undefined, during: undefined, judge: undefined, confirm: undefined },
+  ...{ names: [], admit: undefined, before: undefined, during: undefined, judge: undefined },
+  ...{ select: undefined, confirm: undefined, end: undefined },
 } as const;

@@ -37,7 +37,9 @@ function explain(error: ErrorObject, successors: ReadonlyMap<string, string>): D
     const name = (error.params as { additionalProperty: string }).additionalProperty;
     const successor = successors.get([...path.filter((part) => typeof part === 'string'), name].join('.'));
     const near = successor === undefined ? suggest(name, Object.keys(parent.properties ?? {})) : `: ${successor}`;
-    const hint = near === '' && name.includes(':') ? '; is a space missing after a colon?' : near;
+    const isLevel = path.join('.') === 'verify' && /[_*]/.test(name);
+    const colon = near === '' && name.includes(':') ? '; is a space missing after a colon?' : near;
+    const hint = isLevel ? '; levels by method are in verify.level' : colon;
     const isStray = near === '' && (error.data as Record<string, unknown>)[name] === null;
     const shown = formatPath([...path, isStray ? '' : name]);
     return { path: [...path, name], isAtName: true, message: `${shown} is not known${hint}` };

@@ -6,7 +6,7 @@ import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
 import { bounds, publicCallers } from './public-option.ts';
 import { unitsMap } from './units-option.ts';
-import { agree, networkAudit, upstreamAudit, verify, witnesses } from './verify-option.ts';
+import { upstreamAudit, verify, witnesses } from './verify-option.ts';
 
 const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$';
 const upstreamNames = listOf('list of names of upstreams', text('name of an upstream', NAME_PATTERN));
@@ -295,14 +295,6 @@ export const networkOptions = {
     default: 'first',
     replaces: 'network',
   },
-  confirmNull: {
-    title: 'never, behind or always',
-    description:
-      'When a null is confirmed by another upstream. never; always, for lookups by hash; behind: if the upstream lags, lacks a part of the chain, or returns null for a block that was served.',
-    enum: ['never', 'behind', 'always'],
-    default: 'behind',
-    replaces: 'network',
-  },
   failsafe: {
     ...forMethods({
       ...times,
@@ -321,9 +313,7 @@ export const networkOptions = {
     replaces: 'network',
   },
   verify: { ...verify, replaces: 'network' },
-  agree: { ...agree, replaces: 'network' },
   witnesses: { ...witnesses, replaces: 'network' },
-  audit: { ...networkAudit, replaces: 'network' },
   cache: {
     ...oneOf('on', 'off'),
     description:
@@ -380,6 +370,9 @@ export const networkOptions = {
 
 /** What replaces an option that was renamed, by its path without indices. It is an error, as another unknown name is. */
 export const successors: ReadonlyMap<string, string> = new Map([
+  ['agree', 'write verify: { agree: … }'],
+  ['audit', 'write verify: { level: observe, share: … }'],
+  ['confirmNull', 'write verify: { nulls: … }'],
   ['hedge', 'write failsafe: { hedgeAfterMs: off }, or failsafe: { hedgeMinMs: … } for a number'],
   ['upstreams.timeoutMs', 'write failsafe: { timeoutMs: … }'],
   ['upstreams.timeout', 'write failsafe: { timeoutMs: … }'],

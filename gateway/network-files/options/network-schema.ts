@@ -46,13 +46,15 @@ const converted: ReadonlySet<string> = new Set<keyof Option<string>>([
   'properties',
   'patternProperties',
   'additionalProperties',
+  'else',
 ]);
 
 export function jsonSchemaOf(schema: ValueSchema): object {
-  const { items, properties, patternProperties, additionalProperties } = schema;
+  const { items, properties, patternProperties, additionalProperties, else: otherwise } = schema;
   return {
     ...Object.fromEntries(Object.entries(schema).filter(([member]) => !converted.has(member))),
     ...(items !== undefined && { items: jsonSchemaOf(items) }),
+    ...(otherwise !== undefined && { else: jsonSchemaOf(otherwise) }),
     ...(additionalProperties !== undefined && { additionalProperties: jsonSchemaOf(additionalProperties) }),
     ...(patternProperties !== undefined && { patternProperties: jsonSchemasOf(patternProperties) }),
     ...(properties !== undefined && {

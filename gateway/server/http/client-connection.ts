@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { digestOf } from '../../auth/formats/key.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
-import type { Network } from '../../call/network.ts';
+import type { Network } from '../../call/call.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';

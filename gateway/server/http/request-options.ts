@@ -8,7 +8,7 @@ import type { Limiter } from '../../limits/limiter.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
-import type { Network } from '../../call/network.ts';
+import type { Network } from '../../call/call.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { RecentCalls } from '../../observability/recent-calls.ts';

@@ -1,5 +1,6 @@
 import { clock } from '../../clock/clock.ts';
-import type { Network } from '../../call/network.ts';
+import type { Network } from '../../call/call.ts';
+import { describeWitnesses } from '../../call/verification.ts';
 import type { Store } from '../../store/store.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { Condition } from '../../observability/event-list.ts';
@@ -43,11 +44,11 @@ function conditionsOf(network: Network, upstreams: UpstreamConditions, now: numb
   if (![...found.values()].some(({ isWorking }) => isWorking))
     conditions.push({ kind: 'network', network: slug, reason: 'no upstream works' });
   const { dispute, witnesses } = network.chain.view;
-  const { needed, present, hold, missingSince } = witnesses;
+  const { hold, missingSince } = witnesses;
   if (missingSince !== undefined && now - missingSince >= DISPUTE_MS)
     conditions.push({
       ...{ kind: 'network', network: slug },
-      reason: `${needed} groups of upstreams must have a block before a result at it is proven, and ${present} ${present === 1 ? 'has' : 'have'} the newest ones: ${effects[hold]}`,
+      reason: `${describeWitnesses(witnesses)}: ${effects[hold]}`,
     });
   if (dispute !== undefined && now - dispute.at >= DISPUTE_MS)
     conditions.push({

@@ -1,5 +1,5 @@
 import { clock } from '../../clock/clock.ts';
-import type { CallContext } from '../../call/call-context.ts';
+import type { CallContext } from '../../call/call.ts';
 import { openVerification } from '../../call/verification.ts';
 import type { BatchLimits } from '../../call/handle-batch.ts';
 import { handleBody } from '../../call/handle-body.ts';

@@ -1,5 +1,5 @@
 import { knownChain } from '../../network-files/chains/known-chain.ts';
-import type { Network } from '../../call/network.ts';
+import type { Network } from '../../call/call.ts';
 import type { Drain } from '../../drains/drains.ts';
 import type { NetworkConfig, PublicOptions, ReplaceableConfig } from '../../network-files/network-config.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';

@@ -8,7 +8,7 @@ import { publicDifference, type Difference } from '../../observability/differenc
 import type { HistoryStore } from '../../history/history-store.ts';
 import { rangeNames } from '../../metrics/long-history.ts';
 import type { NetworkHistory } from '../../metrics/network-history.ts';
-import type { Network } from '../../call/network.ts';
+import type { Network } from '../../call/call.ts';
 import { methodsByUpstreams } from '../../routing-policy/methods-by-upstreams.ts';
 import { methodFacts } from '../../spec/method-facts.ts';
 import { documentedUrls, openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';

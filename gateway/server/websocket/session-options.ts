@@ -1,7 +1,7 @@
 import { clock } from '../../clock/clock.ts';
 import type { Log } from '../../config/log.ts';
 import type { BatchLimits } from '../../call/handle-batch.ts';
-import type { CallContext } from '../../call/call-context.ts';
+import type { CallContext, Network } from '../../call/call.ts';
 import { openVerification } from '../../call/verification.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
@@ -12,7 +12,6 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import { openDecisionLog } from '../../observability/decision-log.ts';
 import { printersOf } from '../../observability/call-record.ts';
-import type { Network } from '../../call/network.ts';
 import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { RecentCalls } from '../../observability/recent-calls.ts';

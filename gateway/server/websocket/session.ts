@@ -7,7 +7,7 @@ import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
-import type { Network } from '../../call/network.ts';
+import type { Network } from '../../call/call.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';

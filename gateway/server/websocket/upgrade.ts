@@ -9,7 +9,7 @@ import type { IncomingRequest } from '../http/client-connection.ts';
 import { accessOf, checkAccess, keyOf, recordRejection } from '../http/find-caller.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
-import type { Network } from '../../call/network.ts';
+import type { Network } from '../../call/call.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';

@@ -16,6 +16,7 @@ import { provenReceipt } from '../proofs/encode-receipt.ts';
 import { provenMembers } from '../proofs/encode-transaction.ts';
 import { hashOf, isSameHex, quantityOf } from '../proofs/hex.ts';
 import { EMPTY_LIST } from '../proofs/tree.ts';
+import type { AuditRequests } from './audit-requests.ts';
 import { sizeOf } from './size-of.ts';
 
 /** Of one network, as JSON. Parsed, it takes about four times as much. */
@@ -73,11 +74,7 @@ export interface EvidenceOptions {
   readonly request: (method: string, params: readonly unknown[], request: EvidenceRequest) => Promise<unknown>;
   /** The network has one upstream, whose heads are followed. */
   readonly isAlone: boolean;
-  /** The other upstreams from which blocks may be requested, and the hash that one of them has for a number. */
-  readonly others: (upstream: Upstream) => readonly Upstream[];
-  readonly blockHash: (upstream: Upstream, number: bigint, deadline: number) => Promise<string | undefined>;
-  /** The logs that an upstream returns for a filter. Undefined: it returns none. */
-  readonly logsOf: (upstream: Upstream, filter: object, deadline: number) => Promise<readonly unknown[] | undefined>;
+  readonly requests: AuditRequests;
 }
 
 /** @param receipts whose root was checked */
@@ -140,7 +137,7 @@ export class Evidence {
    * wrong, and not of another branch.
    */
   async isOnBranch(number: bigint, { upstream, deadline }: Work): Promise<boolean> {
-    const hash = await this.#options.blockHash(upstream, number, deadline);
+    const hash = await this.#options.requests.blockHash(upstream, number, deadline);
     this.noteHead();
     if (hash === undefined || clock.now() - this.#replacedAt < REPLACED_MS) return false;
     return hash === this.#knownHash(number);
@@ -201,7 +198,7 @@ export class Evidence {
   /** What the upstream whose result is checked returns for a filter, unproven. */
   async logsOf(filter: object, { upstream, deadline, charge }: Work): Promise<readonly unknown[] | undefined> {
     await charge(nodeMethods.logs, [filter]);
-    return this.#options.logsOf(upstream, filter, deadline);
+    return this.#options.requests.logs(upstream, filter, deadline);
   }
 
   /** @param slots of 32 bytes, whose values are needed too */
@@ -274,10 +271,11 @@ export class Evidence {
   }
 
   async #agreedHash(number: bigint, claimed: string | undefined, work: Work): Promise<string | undefined> {
-    const { others, blockHash, isAlone } = this.#options;
+    const { requests, isAlone } = this.#options;
     const { upstream, deadline, charge } = work;
     const { needed } = this.view.witnesses;
-    if (others(upstream).length === 0 && isAlone) return claimed ?? blockHash(upstream, number, deadline);
+    const others = requests.others(upstream);
+    if (others.length === 0 && isAlone) return claimed ?? requests.blockHash(upstream, number, deadline);
     const votes = new Map<string, Upstream[]>();
     const isAgreed = (hash: string, voter: Upstream): boolean => {
       const voters = [...(votes.get(hash) ?? []), voter];
@@ -286,9 +284,9 @@ export class Evidence {
     };
     // The result is a vote.
     if (claimed !== undefined) isAgreed(claimed, upstream);
-    for (const one of claimed === undefined ? [upstream, ...others(upstream)] : others(upstream)) {
+    for (const one of claimed === undefined ? [upstream, ...others] : others) {
       await charge(nodeMethods.blockByNumber, [quantityOf(number), false]);
-      const hash = await blockHash(one, number, deadline);
+      const hash = await requests.blockHash(one, number, deadline);
       if (hash === undefined || !isAgreed(hash, one)) continue;
       this.#recordCanonical(number, hash);
       return hash;
@@ -357,9 +355,9 @@ export class Evidence {
     const { upstream, isEvidence } = work;
     // The upstream whose result is wrong has no better evidence. A check of evidence says nothing about its upstream.
     const except = isEvidence ? undefined : upstream;
-    const { request, others } = this.#options;
+    const { request, requests } = this.#options;
     try {
-      const hasOthers = except === undefined || others(except).length > 0;
+      const hasOthers = except === undefined || requests.others(except).length > 0;
       const from = { work, except: hasOthers ? except : undefined, mustBeProven: kind !== undefined };
       const result = await request(method, params, from);
       if (kind !== undefined) this.#unproven.delete(kind);

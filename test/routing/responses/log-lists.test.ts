@@ -228,7 +228,7 @@ it('a list is put in order once, and only if it is returned', () => {
 });
 
 it('logs that are not in order are no proven result', async () => {
-  const all = await withNodes(2, {}, { verify: { eth_getLogs: 'require' } });
+  const all = await withNodes(2, {}, { verify: { level: { eth_getLogs: 'require' } } });
   for (const node of all.nodes) node.response('eth_getLogs', [log(6, 0, 0), log(5, 0, 0)]);
   expect((await getLogs(all)).error).toMatchObject({ message: expect.stringMatching(/prove/) as string });
 });

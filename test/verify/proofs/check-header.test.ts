@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { keccak256, toRlp } from 'viem';
 import { describe, expect, it } from 'vitest';
 import { checkHeader } from '../../../gateway/verify/proofs/check-header.ts';
-import { HeaderChecks } from '../../../gateway/verify/observe/header-checks.ts';
+import { HeaderChecks } from '../../../gateway/verify/header-checks.ts';
 import { packageRoot } from '../../../gateway/config/package.ts';
 import { parseHeader } from '../../../gateway/chain/header.ts';
 import { startAnvil } from '../../support/anvil.ts';

@@ -3,18 +3,22 @@ import { clock } from '../../clock/clock.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
-import { nodeMethods } from '../../spec/methods.generated.ts';
+import { methods, nodeMethods } from '../../spec/methods.generated.ts';
 import { normalise } from '../../normalise/normalise.ts';
 import { Cancellation, Cancelled } from '../../upstreams/transport/cancellation.ts';
 import { parseResponse, UpstreamFailure, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
-import { isComparable, type AuditedResponse } from './compare-responses.ts';
+import { isComparable, type ComparedResponse } from './compare-responses.ts';
 
 /** Parsing and comparing a larger result would block the event loop for too long. */
-const MAX_AUDITED_BYTES = 250_000;
+const MAX_COMPARED_BYTES = 250_000;
+
+const specs = new Map(methods.map((spec) => [spec.name, spec]));
+const blockByNumber = specs.get(nodeMethods.blockByNumber) as MethodSpec;
+const logs = specs.get(nodeMethods.logs) as MethodSpec;
 
 /**
- * Sends the requests of audits. They count towards the limits of an upstream, and for nothing else: neither its circuit, nor
+ * Sends the requests of audits, and those for evidence that one upstream must have. They count towards the limits of an upstream, and for nothing else: neither its circuit, nor
  * its heads, latency or metrics depend on them.
  */
 export class AuditRequests {
@@ -30,7 +34,7 @@ export class AuditRequests {
   }
 
   /** The other upstreams that may get the call now, each first in turn. @param first undefined: all upstreams are others */
-  others(method: MethodSpec, first?: Upstream): Upstream[] {
+  others(first: Upstream | undefined, method = blockByNumber): Upstream[] {
     const usable = this.#all.filter((one) => one !== first && this.#canSend(one, method.name));
     const start = usable.length === 0 ? 0 : this.#turn++ % usable.length;
     return [...usable.slice(start), ...usable.slice(0, start)];
@@ -42,10 +46,16 @@ export class AuditRequests {
     method: MethodSpec,
     params: readonly unknown[],
     deadline: number,
-  ): Promise<AuditedResponse | undefined> {
-    if (!this.#canSend(upstream, method.name)) return undefined;
-    const response = await this.#exchange(upstream, method.name, params, deadline);
-    return response && toAudited(method, params, response);
+  ): Promise<ComparedResponse | undefined> {
+    if (!this.#canSend(upstream, method.name) || deadline <= clock.now()) return undefined;
+    try {
+      const until = Math.min(deadline, clock.now() + upstream.timeoutMs);
+      const text = JSON.stringify(params);
+      return toComparable(method, params, await upstream.exchangeOwn(method.name, text, until, this.#cancellation));
+    } catch (error) {
+      if (error instanceof UpstreamFailure || error instanceof Cancelled || error instanceof RpcError) return undefined;
+      throw error;
+    }
   }
 
   /** The hash of an upstream's block of this number; undefined if it has none. */
@@ -55,10 +65,15 @@ export class AuditRequests {
 
   /** The header of an upstream's block of a number or tag; undefined if it has none. */
   async headerAt(upstream: Upstream, named: string, deadline: number): Promise<Header | undefined> {
-    const method = nodeMethods.blockByNumber;
-    if (!this.#permitted.sourcesOf(method).includes(upstream) || !this.#canSend(upstream, method)) return undefined;
-    const response = await this.#exchange(upstream, method, [named, false], deadline);
+    if (!this.#permitted.sourcesOf(blockByNumber.name).includes(upstream)) return undefined;
+    const response = await this.send(upstream, blockByNumber, [named, false], deadline);
     return response?.kind === 'result' ? parseHeader(response.result) : undefined;
+  }
+
+  /** The logs that an upstream returns for a filter. Undefined: it returns none. */
+  async logs(upstream: Upstream, filter: object, deadline: number): Promise<readonly unknown[] | undefined> {
+    const response = await this.send(upstream, logs, [filter], deadline);
+    return response?.kind === 'result' && Array.isArray(response.result) ? response.result : undefined;
   }
 
   /** Cancels all requests in progress. */
@@ -73,32 +88,16 @@ export class AuditRequests {
     if (methods.isSkipped(name) || this.#permitted.candidatesOf(name)?.includes(upstream) === false) return false;
     return limits?.hasCapacity(clock.now()) !== false;
   }
-
-  async #exchange(
-    upstream: Upstream,
-    method: string,
-    params: readonly unknown[],
-    deadline: number,
-  ): Promise<UpstreamResponse | undefined> {
-    if (deadline <= clock.now()) return undefined;
-    try {
-      const until = Math.min(deadline, clock.now() + upstream.timeoutMs);
-      const response = await upstream.exchangeOwn(method, JSON.stringify(params), until, this.#cancellation);
-      return isTooLarge(response) ? undefined : parseResponse(response);
-    } catch (error) {
-      if (error instanceof UpstreamFailure || error instanceof Cancelled || error instanceof RpcError) return undefined;
-      throw error;
-    }
-  }
 }
 
 /** Parses and normalises a response. Undefined: it cannot be compared. */
-export function toAudited(
+export function toComparable(
   method: MethodSpec,
   params: readonly unknown[],
   response: UpstreamResponse,
-): AuditedResponse | undefined {
-  if (isTooLarge(response)) return undefined;
+): ComparedResponse | undefined {
+  if (response.kind === 'large' && response.parts.reduce((sum, { length }) => sum + length, 0) > MAX_COMPARED_BYTES)
+    return undefined;
   try {
     const outcome = normalise(method, params, parseResponse(response));
     if (!outcome.final || outcome.response.kind === 'large') return undefined;
@@ -107,8 +106,4 @@ export function toAudited(
     if (error instanceof UpstreamFailure) return undefined;
     throw error;
   }
-}
-
-function isTooLarge(response: UpstreamResponse): boolean {
-  return response.kind === 'large' && response.parts.reduce((sum, part) => sum + part.length, 0) > MAX_AUDITED_BYTES;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { hang, status } from '../../support/behaviours.ts';
 import { eventually } from '../../support/eventually.ts';
-import { balanceCall, blocksTo, withAudits } from './with-audits.ts';
+import { balanceCall, blocksTo, observing, withAudits } from './with-audits.ts';
 
 const blocks = blocksTo();
 const limit = { timeout: 90_000 };
@@ -19,8 +19,8 @@ describe('no audit is sent to an upstream', limit, () => {
     expect(nodes[1]?.callsOf('eth_getBalance')).toEqual([]);
   });
 
-  it('without `audit` in the network file', async () => {
-    const { gateway, nodes, send } = await withAudits([blocks, blocks], { audit: undefined });
+  it('without `verify: observe` in the network file', async () => {
+    const { gateway, nodes, send } = await withAudits([blocks, blocks], observing());
     for (let calls = 0; calls < 20; calls++) await send(balanceCall);
     expect(nodes[1]?.callsOf('eth_getBalance')).toEqual([]);
     expect((await readMetrics(gateway.address)).text).not.toContain('gatehouse_audits_total{');
@@ -64,21 +64,21 @@ describe('the requests of audits', limit, () => {
 
 describe('a reload', limit, () => {
   it('turns audits on and off, for the network and for an upstream', async () => {
-    const { gateway, nodes, send, file, untilAudited } = await withAudits([blocks, blocks], { audit: 0 });
+    const { gateway, nodes, send, file, untilAudited } = await withAudits([blocks, blocks], observing());
     await send(balanceCall);
     const save = async (more: object, keys: readonly object[] = []): Promise<void> => {
       gateway.save(file(more, keys));
       await gateway.gateway.reload();
     };
-    await save({ audit: 1 });
+    await save(observing(1));
     await untilAudited(balanceCall, 'node-1', 'agrees', 1);
-    await save({ audit: 1 }, [{}, { audit: 'off' }]);
+    await save(observing(1), [{}, { audit: 'off' }]);
     const audited = nodes[1]?.callsOf('eth_getBalance').length;
     for (let calls = 0; calls < 5; calls++) await send(balanceCall);
-    await save({ audit: 0 });
+    await save(observing());
     for (let calls = 0; calls < 5; calls++) await send(balanceCall);
     expect(nodes[1]?.callsOf('eth_getBalance').length).toBe(audited);
-    await save({ audit: 0.5 });
+    await save(observing(0.5));
     const { value } = await readMetrics(gateway.address);
     const before = value('gatehouse_audits_total', { upstream: 'node-1', outcome: 'agrees' }) ?? 0;
     await untilAudited(balanceCall, 'node-1', 'agrees', before + 2);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../gateway/config/package.ts';
-import { isAuditable, pinCall, withBlockHash, withGas } from '../../../gateway/verify/observe/pin-call.ts';
+import { isAuditable, pinCall, withBlock, withGas } from '../../../gateway/verify/pin-call.ts';
 import { methods } from '../../../gateway/spec/methods.generated.ts';
 import { passThrough, type MethodSpec } from '../../../gateway/spec/method-spec.ts';
 
@@ -49,15 +49,16 @@ describe('a call', () => {
 
   it.each([['latest'], ['safe'], ['finalized'], ['0x64']])('for the state at %s is pinned by hash', (tag) => {
     const pinned = pin('eth_getBalance', [address, tag]);
-    expect(pinned).toMatchObject({ kind: 'by-hash', number: 100n, param: 1 });
-    if (pinned?.kind !== 'by-hash') throw new Error('not pinned by hash');
-    expect(withBlockHash(pinned, hash)).toEqual([address, { blockHash: hash }]);
+    expect(pinned).toEqual({ kind: 'by-hash', number: 100n, params: [address, '0x64'] });
+    expect(withBlock(specOf('eth_getBalance'), pinned?.params ?? [], { blockHash: hash })).toEqual([
+      address,
+      { blockHash: hash },
+    ]);
   });
 
   it('for state without a block is pinned, too', () => {
     const pinned = pin('eth_call', [{ to: address }]);
-    if (pinned?.kind !== 'by-hash') throw new Error('not pinned by hash');
-    expect(withBlockHash(pinned, hash)).toEqual([{ to: address }, { blockHash: hash }]);
+    expect(pinned).toEqual({ kind: 'by-hash', number: 100n, params: [{ to: address }, '0x64'] });
   });
 
   it('for a block is pinned by the number in the result, which names the hash', () => {

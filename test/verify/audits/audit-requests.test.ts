@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
-import { Auditor } from '../../../gateway/verify/observe/auditor.ts';
-import { AuditRequests } from '../../../gateway/verify/observe/audit-requests.ts';
+import { Verifier } from '../../../gateway/verify/verifier.ts';
+import { AuditRequests } from '../../../gateway/verify/evidence/audit-requests.ts';
 import { CallRecord } from '../../../gateway/observability/call-record.ts';
 import { Differences } from '../../../gateway/observability/differences.ts';
 import { openLog } from '../../../gateway/config/log.ts';
@@ -11,7 +11,6 @@ import { removeSeries } from '../../../gateway/metrics/remove-series.ts';
 import { PermittedUpstreams } from '../../../gateway/routing-policy/permitted-upstreams.ts';
 import { methods } from '../../../gateway/spec/methods.generated.ts';
 import type { MethodSpec } from '../../../gateway/spec/method-spec.ts';
-import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
 import type { Upstream } from '../../../gateway/upstreams/upstream.ts';
 import { ScriptedChain } from '../../chain/scripted-chain.ts';
 import { withHeads } from '../../chain/with-heads.ts';
@@ -66,25 +65,24 @@ describe('an audit', () => {
     const { upstream, second, permitted, nodes, poller } = await withRequests();
     const page = new Registry();
     const all = new AuditMetrics(page);
-    const metrics = all.networkMetrics('test', [upstream.name, second.name]);
-    const options = {
-      share: 1,
+    const verifier = new Verifier({
+      hasAudits: true,
+      openMetrics: () => all.networkMetrics('test', [upstream.name, second.name]),
+      request: () => Promise.resolve(undefined),
+      sendToOther: () => Promise.resolve(undefined),
       upstreams: [upstream, second],
       permitted,
       chain: poller,
-      metrics,
       differences: new Differences(undefined),
       log: openLog('silent'),
-    };
-    const auditor = new Auditor(options);
+    });
     nodes[1]?.always(hang, 'eth_getBalance');
     const audits: Promise<unknown>[] = [];
     const record = new CallRecord(balance.name, 'test');
     record.audits = audits;
-    const call = { method: balance, params, pinned: undefined, cancellation: new Cancellation(), record };
-    auditor.sample(upstream, call, { kind: 'result', result: '0x1' });
+    verifier.observe(upstream, { method: balance, params, record }, { kind: 'result', result: '0x1' }, 1);
     await eventually(() => nodes[1]?.callsOf('eth_getBalance').length === 1);
-    auditor.close();
+    verifier.close();
     await removeSeries(page, { network: 'test' });
     await Promise.all(audits);
     expect([audits.length, await page.metrics()]).toEqual([1, expect.not.stringContaining('network="test"')]);

@@ -73,6 +73,11 @@ export interface WithAudits {
   readonly file: (more?: object, keys?: readonly object[]) => Record<string, object>;
 }
 
+/** Options of a network that audits a share of the reads. @param share undefined: it audits none */
+export function observing(share?: number): object {
+  return { verify: { nulls: 'never', ...(share !== undefined && { level: 'observe', share }) } };
+}
+
 /**
  * Starts a gateway that audits every read, in front of one node for each chain, until the test ends. Node 0 gets the calls.
  * @param keys of each upstream in the network file, beside name and url
@@ -104,8 +109,7 @@ export async function withAudits(
       methods: ['eth'],
       failsafe: { hedgeAfterMs: 'off' },
       cache: 'off',
-      confirmNull: 'never',
-      audit: 1,
+      ...observing(1),
       upstreams,
     };
     return { test: network(CHAIN_ID, [], { ...options, ...more, ...changed }) };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { shiftClock } from '../../routing/with-nodes.ts';
-import { balanceCall, blocksTo, withAudits, type WithAudits } from './with-audits.ts';
+import { balanceCall, blocksTo, observing, withAudits, type WithAudits } from './with-audits.ts';
 
 const blocks = blocksTo();
 const limit = { timeout: 90_000 };
@@ -21,7 +21,7 @@ const sha256 = expect.stringMatching(/^[0-9a-f]{64}$/) as string;
 describe('the explanation of a call at the ops port', limit, () => {
   it('has its audit: the outcome and the hash of the result of each upstream', async () => {
     // No other call is audited.
-    const all = await withAudits([blocks, blocks, blocks], { audit: 1e-9 }, [], ops);
+    const all = await withAudits([blocks, blocks, blocks], observing(1e-9), [], ops);
     const byHash = ['eth_getBalance', [balanceCall[1][0], { blockHash: blocks[5]?.hash }]] as const;
     const agreed = (await explain(all, byHash)) as { answers: readonly { sha256: string }[] };
     expect(agreed).toMatchObject({ outcome: 'agrees', reason: 'the upstreams returned the same' });
@@ -43,7 +43,7 @@ describe('the explanation of a call at the ops port', limit, () => {
   });
 
   it('has none if the network has no audits, or if the method cannot be audited', async () => {
-    expect(await explain(await withAudits([blocks, blocks], { audit: 0 }, [], ops), balanceCall)).toBeUndefined();
+    expect(await explain(await withAudits([blocks, blocks], observing(), [], ops), balanceCall)).toBeUndefined();
     expect(await explain(await withAudits([blocks, blocks], {}, [], ops), ['eth_blockNumber', []])).toBeUndefined();
   });
 });
