@@ -533,12 +533,11 @@ export class Chain<U> {
       this.#awaited.delete(upstream);
       this.#update(known, at);
     }
-    // A block of a branch that lost, or that is ahead of all others, is not the newest one that the network has served, unless it
-    // is followed later.
+    // A block of a branch that lost, or of a marked upstream that is ahead, is not the newest one that the network has served, unless
+    // it is followed later.
     const { leftAt, hasLost, aheadOf } = known?.standing ?? {};
-    const isApart =
-      (hasLost && leftAt !== undefined && number >= leftAt) || (aheadOf !== undefined && number > aheadOf);
-    if (known !== undefined && isApart) {
+    const isAhead = known?.marks.mark !== undefined && aheadOf !== undefined && number > aheadOf;
+    if (known !== undefined && (isAhead || (hasLost && leftAt !== undefined && number >= leftAt))) {
       if (known.servedApart === undefined || number > known.servedApart) known.servedApart = number;
       return;
     }

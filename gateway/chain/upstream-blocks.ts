@@ -42,7 +42,7 @@ export class UpstreamBlocks<U> {
   /** The block of the network of which it was asked for its own. */
   comparedAt: bigint | undefined;
   marks = new BranchMarks();
-  /** The newest block that callers were served of it while its branch had lost, or was ahead of all others. */
+  /** The newest block that callers were served of it while its branch had lost, or it was marked and ahead. */
   servedApart: bigint | undefined;
   /** When its head last fell and rose again. */
   alternatedAt = -Infinity;
