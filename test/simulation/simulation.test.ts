@@ -58,6 +58,18 @@ it.each([
   HOUR_TIMEOUT_MS,
 );
 
+it(
+  'with a hostile node and `require`, no response or notification has a forged block, and no honest node is marked',
+  async () => {
+    const args = ['--seed', '1', '--minutes', '10', '--hostile', '--verify', 'require'];
+    const { faults, forgedMessages, wrongMarks, verified } = await runSimulation(...args);
+    expect(faults['hostile']).toBeGreaterThan(3);
+    expect([forgedMessages, wrongMarks, verified.disproved]).toEqual([0, 0, 0]);
+    expect(verified.proofs['root']).toBeGreaterThan(100);
+  },
+  HOUR_TIMEOUT_MS,
+);
+
 /** Each fourth response to some calls is wrong. */
 function plantViolations(client: Client): Client {
   let count = 0;
