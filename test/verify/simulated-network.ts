@@ -117,7 +117,7 @@ export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number
         return { jsonrpc: '2.0', id, ...resultOf(method, asked, ...view()) };
       };
       const server = new MemoryNode(at + 1, { respondTo }, new Random(at + 1));
-      if (sendsHeads) sendHeads(server, view, blockMs, lateMs);
+      if (sendsHeads) sendHeads(server, view, blockMs);
       return server;
     },
   );
@@ -155,28 +155,25 @@ export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number
   };
 }
 
-/** Sends the head of a node to its subscribers when it gets a block. */
+/** Sends the head of a node to its subscribers with each block time. */
 function sendHeads(
   server: MemoryNode,
   view: () => readonly [blockAt: (number: number) => Block, head: number],
   blockMs: number,
-  lateMs: number,
 ): void {
   let last = '';
-  clock.setTimeout(() => {
-    const timer = clock.setInterval(() => {
-      const [blockAt, head] = view();
-      const block = blockAt(head);
-      if (block.hash === last) return;
-      last = block.hash;
-      server.notify((subscription) =>
-        JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription, result: block } }),
-      );
-    }, blockMs);
-    onTestFinished(() => {
-      clock.clearInterval(timer);
-    });
-  }, lateMs);
+  const timer = clock.setInterval(() => {
+    const [blockAt, head] = view();
+    const block = blockAt(head);
+    if (block.hash === last) return;
+    last = block.hash;
+    server.notify((subscription) =>
+      JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription, result: block } }),
+    );
+  }, blockMs);
+  onTestFinished(() => {
+    clock.clearInterval(timer);
+  });
 }
 
 function resultOf(
