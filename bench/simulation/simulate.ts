@@ -40,8 +40,6 @@ export interface SimulationResult {
   readonly kinds: readonly ViolationKind[];
   /** The first violations of each kind. */
   readonly texts: readonly string[];
-  /** Responses and notifications with a forged block. */
-  readonly forgedMessages: number;
   /** Upstreams that were marked although they had the blocks of the chain. */
   readonly wrongMarks: number;
   /** Empty without `verify`. */
@@ -86,11 +84,8 @@ export async function simulate({
   });
   const checker = new ConsistencyChecker(chain.history, violations);
   const ends: EndCounts = {};
-  let forgedMessages = 0;
   const onMessage = (text: string): void => {
     events.addExchange(`client: ${text}`);
-    if (chain.forged.size > 0 && (text.match(/0x[0-9a-f]{64}/g) ?? []).some((hash) => chain.forged.has(hash)))
-      forgedMessages++;
   };
   const parts = (): ChainCallerParts => ({
     ...{ connect, checker, random: next(), maxPauseMs: MAX_PAUSE_MS, deadline, onMessage },
@@ -105,7 +100,7 @@ export async function simulate({
   return {
     ...{ seed, digest: events.digest(), events: events.count, blocks: chain.head.number, faults: await faults },
     ...{ counts: checker.counts, ends, violations: violations.total, kinds: violations.kinds, texts },
-    ...{ forgedMessages, wrongMarks: await wrongMarks },
+    wrongMarks: await wrongMarks,
     verified: verifiedResults(samplesIn(await gateway.metrics()), network.name),
   };
 }

@@ -54,8 +54,6 @@ export class ChainNetwork {
   readonly nodes: readonly NetworkNode[];
   /** Descriptions of the faults that the nodes have. */
   readonly activeFaults = new Set<string>();
-  /** Hashes of forged blocks. */
-  readonly forged = new Set<string>();
   /** Undefined: events are not remembered. */
   readonly events: RecentEvents | undefined;
   readonly #random: Random;
@@ -163,7 +161,7 @@ export class ChainNetwork {
   /** The node mines blocks of its own, with true hashes, which no other node gets. @param number of the last one */
   forge(node: NetworkNode, parent: TrueBlock, number: number): void {
     let head = parent;
-    while (head.number < number) this.forged.add((head = this.#mineOn(head, this.#head)).hash);
+    while (head.number < number) head = this.#mineOn(head, this.#head);
     node.isStuck = true;
     node.view.head = head;
     // As if it did not respond: nothing is expected of it.
