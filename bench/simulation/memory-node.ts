@@ -75,8 +75,13 @@ export class MemoryNode implements ChainServer, Transport, SubscriptionLink {
   }
 
   announce(view: NodeView): void {
+    this.notify((subscription) => notificationOf(subscription, view));
+  }
+
+  /** @param textOf the message to the subscriber with this id */
+  notify(textOf: (subscription: string) => string): void {
     if (this.isMuted || this.#fault !== undefined) return;
-    const texts = [...this.#subscriptions].map((subscription) => notificationOf(subscription, view));
+    const texts = [...this.#subscriptions].map(textOf);
     clock.setTimeout(() => {
       if (this.#fault !== undefined) return;
       for (const text of texts) for (const listener of [...this.#listeners]) listener.notified(Buffer.from(text));

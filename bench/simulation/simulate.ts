@@ -9,7 +9,7 @@ import { pollFilters, subscribe, type EndCounts } from '../soak/chain-subscriber
 import { checkedReads } from '../soak/checked-reads.ts';
 import type { Client } from '../soak/client.ts';
 import { ConsistencyChecker, type CheckerCounts } from '../soak/consistency-checker.ts';
-import { MAX_REORG_BLOCKS } from '../soak/true-chain.ts';
+import { includes, MAX_REORG_BLOCKS } from '../soak/true-chain.ts';
 import { verifiedResults, type VerifiedResults } from '../soak/verified-results.ts';
 import { Violations, type ViolationKind } from '../soak/violations.ts';
 import { MemoryNode } from './memory-node.ts';
@@ -40,6 +40,8 @@ export interface SimulationResult {
   readonly kinds: readonly ViolationKind[];
   /** The first violations of each kind. */
   readonly texts: readonly string[];
+  /** Upstreams that were marked although they had the blocks of the chain. */
+  readonly wrongMarks: number;
   /** Empty without `verify`. */
   readonly verified: VerifiedResults;
 }
@@ -89,6 +91,7 @@ export async function simulate({
     ...{ connect, checker, random: next(), maxPauseMs: MAX_PAUSE_MS, deadline, onMessage },
   });
   void reorgAfterStart(chain, next());
+  const wrongMarks = countWrongMarks(chain, gateway, deadline);
   const faults = runChainFaults(chain, next(), deadline - CALM_MS);
   const callers = [readOverHttp, readOverHttp, readOverWebSocket].map((call) => call(parts()));
   const followers = network.hasFollowers ? [subscribe, subscribe, pollFilters] : [];
@@ -97,6 +100,7 @@ export async function simulate({
   return {
     ...{ seed, digest: events.digest(), events: events.count, blocks: chain.head.number, faults: await faults },
     ...{ counts: checker.counts, ends, violations: violations.total, kinds: violations.kinds, texts },
+    wrongMarks: await wrongMarks,
     verified: verifiedResults(samplesIn(await gateway.metrics()), network.name),
   };
 }
@@ -106,6 +110,28 @@ async function reorgAfterStart(chain: ChainNetwork, random: Random): Promise<voi
   await clock.sleep(random.between(2_000, 8_000));
   const removed = random.between(8, MAX_REORG_BLOCKS);
   chain.reorg(removed, removed + 1);
+}
+
+/** A node that has the blocks of the chain for this time is known to have them. */
+const KNOWN_MS = 20_000;
+
+/** Looks each second which upstreams have been marked since. */
+async function countWrongMarks(chain: ChainNetwork, gateway: SimulatedGateway, deadline: number): Promise<number> {
+  const rightSince = new Map<string, number>();
+  let before: readonly string[] = [];
+  let count = 0;
+  for (; clock.now() < deadline; await clock.sleep(1_000)) {
+    const { marked } = gateway;
+    for (const [index, { view, isLive }] of chain.nodes.entries()) {
+      const name = `node-${index}`;
+      const since = isLive && includes(chain.head, view.head) ? (rightSince.get(name) ?? clock.now()) : Infinity;
+      rightSince.set(name, since);
+      const isNew = marked.includes(name) && !before.includes(name);
+      if (isNew && clock.now() - since >= KNOWN_MS) count++;
+    }
+    before = marked;
+  }
+  return count;
 }
 
 /** Waits until the network returns its head. */

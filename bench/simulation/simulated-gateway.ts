@@ -9,6 +9,7 @@ import { readSettings } from '../../gateway/config/settings.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
 import { LocalChains } from '../../gateway/local-chain/local-chains.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
+import type { Configuration } from '../../gateway/network-files/configuration.ts';
 import { upstreamIdentity } from '../../gateway/network-files/network-config.ts';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
 import { OpenNetwork } from '../../gateway/networks/network.ts';
@@ -17,9 +18,12 @@ import { methodFacts } from '../../gateway/spec/method-facts.ts';
 import { methods as specs } from '../../gateway/spec/methods.generated.ts';
 import { attemptTimesMs } from '../../gateway/spec/method-spec.ts';
 import { compileResultCheck } from '../../gateway/spec/result-check.ts';
+import type { Condition } from '../../gateway/observability/event-list.ts';
 import type { Proof } from '../../gateway/jsonrpc/proof.ts';
+import { currentConditions } from '../../gateway/server/ops/current-conditions.ts';
 import { SocketSubscriptions } from '../../gateway/subscriptions/socket-subscriptions.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
+import { UpstreamConditions } from '../../gateway/upstreams/upstream-conditions.ts';
 import { Upstream } from '../../gateway/upstreams/upstream.ts';
 import { UsageLedger } from '../../gateway/usage/usage-ledger.ts';
 import type { UsageStore } from '../../gateway/usage/usage-store.ts';
@@ -47,6 +51,7 @@ export class SimulatedGateway {
   readonly #access = compileAccess({ id: 'simulation', name: 'simulation', createdAt: '' });
   readonly #network: OpenNetwork;
   readonly #metrics = new Metrics();
+  readonly #conditions = new UpstreamConditions();
   #requests = 0;
 
   /** @param nodes by the ports in the network file of the chain */
@@ -87,6 +92,22 @@ export class SimulatedGateway {
   /** In Prometheus' text format. */
   metrics(): Promise<string> {
     return this.#metrics.registry.metrics();
+  }
+
+  /** The upstreams that are marked as being on another branch. */
+  get marked(): readonly string[] {
+    return [...this.#network.chain.view.upstreams].flatMap(([{ name }, { mark }]) => (mark === undefined ? [] : name));
+  }
+
+  /** What is wrong now: the list of events has it. */
+  conditions(): readonly Condition[] {
+    return currentConditions({
+      networks: () => [this.#network],
+      upstreams: this.#conditions,
+      keys: { isAvailable: true, isFull: false },
+      memoryState: () => 'normal',
+      configuration: () => ({ refused: null }) as Configuration,
+    });
   }
 
   /** A client with connections of its own. */

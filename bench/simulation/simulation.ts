@@ -14,15 +14,26 @@ import { simulate } from './simulate.ts';
  * Runs a network of the soak in simulated time: an hour takes seconds, and the same seed gives the same events. Prints the
  * result as JSON. Exits with 1 after a violation.
  *
- *   npm run bench -- simulation [--seed 1 --minutes 60 --network nodes|polled|pool|restarts --verify enforce --events
- *     --mutation <name>]
+ *   npm run bench -- simulation [--seed 1 --minutes 60 --network nodes|polled|pool|restarts --verify enforce|require --hostile
+ *     --events --mutation <name>]
+ *
+ * With `--hostile`, one node at a time forges blocks. Then the exit code is 1 if a node with the blocks of the chain was marked, or a
+ * result was wrong with `--verify require`.
  *
  * `--events` prints the last 200 events before each shown violation. `--mutation` takes a mend of `npm run bench -- mutations` out
  * of the gateway, and runs the network in which the defect shows.
  */
 const text = { type: 'string' } as const;
 const { values } = parseArgs({
-  options: { seed: text, minutes: text, network: text, mutation: text, verify: text, events: { type: 'boolean' } },
+  options: {
+    seed: text,
+    minutes: text,
+    network: text,
+    mutation: text,
+    verify: text,
+    hostile: { type: 'boolean' },
+    events: { type: 'boolean' },
+  },
 });
 if (values.mutation !== undefined && process.env[EDITS_VARIABLE] === undefined) runMutation(values.mutation);
 else await run(networkOf(values.network ?? 'nodes'));
@@ -45,7 +56,8 @@ function networkOf(name: string): (typeof networks)[number] {
 }
 
 async function run(known: (typeof networks)[number]): Promise<void> {
-  const network = { ...known, verify: values.verify === 'enforce' ? ('enforce' as const) : undefined };
+  const verify = (['enforce', 'require'] as const).find((level) => level === values.verify);
+  const network = { ...known, verify, isHostile: values.hostile === true };
   const seed = Number(values.seed ?? 1);
   const clock = new SimulatedClock();
   installClock(clock);
@@ -54,5 +66,7 @@ async function run(known: (typeof networks)[number]): Promise<void> {
   const { texts, ...rest } = await clock.advanceUntil(simulate(options));
   for (const violation of texts) console.error(violation);
   console.log(JSON.stringify(rest));
-  process.exitCode = rest.violations > 0 ? 1 : 0;
+  // With a hostile node, callers may get errors that are violations otherwise.
+  const isWrong = rest.wrongMarks > 0 || (verify === 'require' && rest.kinds.includes('wrong'));
+  process.exitCode = (values.hostile === true ? isWrong : rest.violations > 0) ? 1 : 0;
 }

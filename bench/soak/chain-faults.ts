@@ -75,6 +75,22 @@ const faults: Readonly<Record<string, Fault>> = {
     node.isStuck = false;
     network.update(node);
   },
+  /** A node forges blocks: one or 12 ahead of the head, on a branch of its own or on each head. */
+  hostile: async (network, random) => {
+    if (network.nodes.some(({ isHostile }) => isHostile)) return;
+    const node = pickHealthy(network, random);
+    if (node === undefined) return;
+    node.isHostile = true;
+    const ahead = random.pick([1, 12]);
+    const isBranch = random.next() < 0.5;
+    for (let blocks = random.between(3, 20); blocks > 0; blocks--) {
+      const { head } = network;
+      network.forge(node, isBranch && node.isStuck ? node.view.head : head, head.number + ahead);
+      await clock.sleep(network.options.blockMs);
+    }
+    Object.assign(node, { isStuck: false, isHostile: false });
+    network.update(node);
+  },
 };
 
 /** The only node of a network is wiped, and starts again from genesis. */
@@ -101,7 +117,7 @@ export async function runChainFaults(
   random: Random,
   deadline: number,
 ): Promise<Record<string, number>> {
-  const { blockMs, isPool } = network.options;
+  const { blockMs, isPool, isHostile = false } = network.options;
   const startedAt = clock.now();
   const counts: Record<string, number> = {};
   const active: Promise<void>[] = [];
@@ -109,7 +125,9 @@ export async function runChainFaults(
   const kinds =
     network.nodes.length === 1
       ? []
-      : Object.keys(faults).filter((kind) => !isPool || !['mute', 'alone'].includes(kind));
+      : Object.keys(faults).filter(
+          (kind) => (!isPool || !['mute', 'alone'].includes(kind)) && (isHostile || kind !== 'hostile'),
+        );
   const pauseMs = (): number =>
     kinds.length === 0 ? RESTART_BLOCKS * blockMs : random.between(1, 6) * Math.max(blockMs, 500);
   for (;;) {

@@ -17,7 +17,9 @@ export interface ChainNetworkOptions {
   readonly hasFollowers: boolean;
   readonly blockMs: number;
   /** Level of the network file; undefined: off. */
-  readonly verify?: 'enforce' | undefined;
+  readonly verify?: 'enforce' | 'require' | undefined;
+  /** Whether one node at a time forges blocks. */
+  readonly isHostile?: boolean;
 }
 
 /** Blocks before the start, so that some are final. */
@@ -38,6 +40,7 @@ export interface NetworkNode {
   isLive: boolean;
   /** Whether the node takes no blocks. */
   isStuck: boolean;
+  isHostile: boolean;
   lagBlocks: number;
 }
 
@@ -102,7 +105,15 @@ export class ChainNetwork {
     const nodes: NetworkNode[] = [];
     for (const [index, view] of views.entries()) {
       const server = pool ?? (await startNode(chainId, [view], random, onCall(index)));
-      const node = { view, server, history: history.addNode(), isLive: true, isStuck: false, lagBlocks: 0 };
+      const node = {
+        view,
+        server,
+        history: history.addNode(),
+        isLive: true,
+        isStuck: false,
+        isHostile: false,
+        lagBlocks: 0,
+      };
       // Before the start, the nodes were at the head for as long as the checker asks.
       node.history.add(-Infinity, head, true);
       nodes.push(node);
@@ -145,6 +156,18 @@ export class ChainNetwork {
   restart(): void {
     const genesis = ancestorAt(this.#head, 0) as TrueBlock;
     this.#setHead(this.#mineOn(genesis, undefined));
+  }
+
+  /** The node mines blocks of its own, with true hashes, which no other node gets. @param number of the last one */
+  forge(node: NetworkNode, parent: TrueBlock, number: number): void {
+    let head = parent;
+    while (head.number < number) head = this.#mineOn(head, this.#head);
+    node.isStuck = true;
+    node.view.head = head;
+    // As if it did not respond: nothing is expected of it.
+    node.history.add(clock.now(), this.#head, false);
+    node.server.announce(node.view);
+    this.events?.addChange(`node ${this.nodes.indexOf(node)}: forged block ${head.number} ${head.hash.slice(0, 10)}`);
   }
 
   async setFault(node: NetworkNode, fault: ConnectionFault | undefined): Promise<void> {

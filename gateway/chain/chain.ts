@@ -533,10 +533,12 @@ export class Chain<U> {
       this.#awaited.delete(upstream);
       this.#update(known, at);
     }
-    // A block of a branch that lost is not the newest one that the network has served, unless that branch is followed later.
-    const { leftAt, hasLost } = known?.standing ?? {};
-    if (known !== undefined && hasLost && leftAt !== undefined && number >= leftAt) {
-      if (known.servedLost === undefined || number > known.servedLost) known.servedLost = number;
+    // A block of a branch that lost, or of a marked upstream that is ahead, is not the newest one that the network has served, unless
+    // it is followed later.
+    const { leftAt, hasLost, aheadOf } = known?.standing ?? {};
+    const isAhead = known?.marks.mark !== undefined && aheadOf !== undefined && number > aheadOf;
+    if (known !== undefined && (isAhead || (hasLost && leftAt !== undefined && number >= leftAt))) {
+      if (known.servedApart === undefined || number > known.servedApart) known.servedApart = number;
       return;
     }
     const mayBeNewest = isLatest || isOnOtherBranch || number === known?.head?.number;
@@ -694,9 +696,10 @@ export class Chain<U> {
       const found = selection.standings.get(report);
       // Of a branch that lost, it is known to be on another one only by its blocks.
       known.standing = found?.aheadOf !== undefined && known.standing?.hasLost === true ? known.standing : found;
-      if (known.servedLost !== undefined && known.standing?.hasLost !== true) {
-        if (report.head.number >= known.servedLost) this.#recordServed(known.servedLost, known.upstream, at, true);
-        known.servedLost = undefined;
+      const { hasLost, aheadOf } = known.standing ?? {};
+      if (known.servedApart !== undefined && !hasLost && aheadOf === undefined) {
+        if (report.head.number >= known.servedApart) this.#recordServed(known.servedApart, known.upstream, at, true);
+        known.servedApart = undefined;
       }
       const others = reports.filter(({ group }) => group !== report.group);
       const othersWith = (number: bigint, hash: string): number =>

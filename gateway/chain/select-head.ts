@@ -93,20 +93,20 @@ export function selectHead<R extends Report>(
   let head: R | undefined;
   const late = new Set<R>();
   for (const [index, report] of highestFirst.entries()) {
+    if (head !== undefined && !report.isMarked) continue;
     const others = current.filter((one) => {
       return one.group !== report.group && standings.get(one)?.leftAt === undefined && !areApart(one, report);
     });
     const highest = highestOf(others, blockMs, at);
-    if (highest !== undefined && report.head.number > highest + (report.isMarked ? 0n : 1n)) {
+    const isUnconfirmed = report.isMarked && !isFollowed(report, followed) && others.some((one) => !one.isMarked);
+    if (highest !== undefined && (isUnconfirmed || report.head.number > highest + (report.isMarked ? 0n : 1n))) {
       const common = newestCommon(report, followed);
       standings.set(report, { aheadOf: common !== undefined && common < highest ? common : highest });
       if (!report.isMarked) for (const one of others) if (one.head.number < report.head.number) late.add(one);
       continue;
     }
     const lower = highestFirst.slice(index + 1);
-    if (highest === undefined && !isPlausible(report, lower, followed, blockMs)) continue;
-    head = report;
-    break;
+    if (highest !== undefined || isPlausible(report, lower, followed, blockMs)) head ??= report;
   }
   return { head, leaves, standings, disputedAt: branches.disputedAt, late: [...late] };
 }
@@ -125,8 +125,13 @@ function highestOf(reports: readonly Report[], blockMs: number | undefined, at: 
   return highest;
 }
 
+function isFollowed({ head: { header } }: Report, followed: Headers): boolean {
+  return header !== undefined && followed.has(header.hash);
+}
+
 /** Whether two upstreams have different blocks at the newest height of which both are known to have one. */
 function areApart(one: Report, other: Report): boolean {
+  if (one.isUncertain || other.isUncertain) return false;
   for (const [number, hash] of one.hashes) {
     if (number < one.linkedFrom || number < other.linkedFrom) return false;
     const its = other.hashes.get(number);
@@ -174,8 +179,8 @@ function newestCommon({ hashes }: Report, followed: Headers): bigint | undefined
 }
 
 /**
- * A head is current if it rose within the last block times, or if its block is that young. One that is far older than others is
- * that of an upstream that is syncing. A timestamp in the future proves nothing.
+ * A head is current if it had risen within the last block times when it was last seen, or if its block was that young. One that is
+ * far older than others is that of an upstream that is syncing. A timestamp in the future proves nothing.
  */
 function currentOf<R extends Report>(
   reports: readonly R[],
@@ -189,11 +194,11 @@ function currentOf<R extends Report>(
     head.timestamp === undefined ? undefined : Number(head.timestamp) * 1_000,
   );
   const newestMs = Math.max(...timesMs.map((timeMs) => Math.min(timeMs ?? -Infinity, latestMs)));
-  return reports.filter(({ roseAt }, index) => {
+  return reports.filter(({ head, roseAt }, index) => {
     const timeMs = timesMs[index];
     if (timeMs !== undefined && timeMs < newestMs - SYNCING_MS - currentMs) return false;
-    if (at - roseAt <= currentMs) return true;
-    return unixMs !== undefined && timeMs !== undefined && timeMs >= unixMs - currentMs;
+    if (head.at - roseAt <= currentMs) return true;
+    return unixMs !== undefined && timeMs !== undefined && timeMs >= unixMs - (at - head.at) - currentMs;
   });
 }
 

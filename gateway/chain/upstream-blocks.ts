@@ -42,8 +42,8 @@ export class UpstreamBlocks<U> {
   /** The block of the network of which it was asked for its own. */
   comparedAt: bigint | undefined;
   marks = new BranchMarks();
-  /** The newest block that callers were served of its branch while that had lost. */
-  servedLost: bigint | undefined;
+  /** The newest block that callers were served of it while its branch had lost, or it was marked and ahead. */
+  servedApart: bigint | undefined;
   /** When its head last fell and rose again. */
   alternatedAt = -Infinity;
   /** Notifications keep its head up to date. */
@@ -147,7 +147,7 @@ export class UpstreamBlocks<U> {
     this.movedAt = -Infinity;
     this.hashes = new Map();
     this.standing = undefined;
-    this.servedLost = undefined;
+    this.servedApart = undefined;
     this.isForeign = false;
     this.isSuspected = false;
     this.isBelowFinal = false;

@@ -246,7 +246,7 @@ describe('the head of several groups, by what each upstream has reported', () =>
 
   it('a branch has no vote if it does not grow', () => {
     const network = new Network('ab').fork('b', 0, 1).follow('b');
-    for (let block = 0; block < 6; block++) network.mine('a');
+    for (let block = 0; block < 6; block++) network.mine('a').report('b');
     expect(network.select()).toMatchObject({ head: 'a 117', leaves: undefined });
   });
 
@@ -283,7 +283,7 @@ describe('the head of several groups, by what each upstream has reported', () =>
 
   it('an upstream that is stuck or syncing does not lower the head', () => {
     const stuck = new Network('ab');
-    for (let block = 0; block < 5; block++) stuck.mine('a', 20);
+    for (let block = 0; block < 5; block++) stuck.report('b').mine('a', 20);
     expect(stuck.select()).toMatchObject({ head: 'a 211', standings: {} });
     const syncing = new Network('ab');
     syncing.at += 99 * BLOCK_S * 1_000;
@@ -296,6 +296,27 @@ describe('the head of several groups, by what each upstream has reported', () =>
   it('an upstream that is marked does not raise it', () => {
     const network = new Network('abc').mark('c').fork('c', 0, 1);
     expect(network.select()).toMatchObject({ head: 'a 111', standings: { c: { aheadOf: 111n } }, late: [] });
+  });
+
+  it('one that is marked does not give the block of a height of which only the number is known from others', () => {
+    for (const order of ['cab', 'abc']) {
+      const network = new Network(order).mark('c').fork('c', 0, 1);
+      network.node('a').known.set({ number: 112n }, network.at);
+      expect(network.select()).toMatchObject({ head: 'a 112', standings: { c: { aheadOf: 111n } } });
+    }
+  });
+
+  it('a number that one returned shows no branch: it is held by the heads of the others', () => {
+    const network = new Network('abc').fork('c', 0, 1).mine('ab').follow('a');
+    network.node('c').known.set({ number: 120n }, network.at);
+    expect(network.select()).toMatchObject({ head: 'a 112', standings: { c: { aheadOf: 111n } } });
+  });
+
+  it('after rare polls, the first one to respond does not raise it by more than the others have grown meanwhile', () => {
+    const network = new Network('abc');
+    network.at += 4 * BLOCK_S * 1_000;
+    expect(network.fork('c', 0, 12).select()).toMatchObject({ head: 'a 111', standings: { c: { aheadOf: 111n } } });
+    expect(new Network('abc').mine('c', 1).select().head).toBe('c 112');
   });
 
   it('an upstream is on the branch again when its newest block is followed', () => {

@@ -9,7 +9,7 @@ import { Workplace } from './gateway-process.ts';
 it('a gateway that is stopped for 250 ms three times goes on to send batches of 100 in few requests', async () => {
   const node = await startFakeNode({ chainId: 1, responses: { eth_getStorageAt: word(1) } });
   const place = new Workplace().withNetworks({
-    main: { chainId: 1, name: 'Main', hedge: 'off', upstreams: [{ name: 'node', url: node.url }] },
+    main: { chainId: 1, name: 'Main', failsafe: { hedgeAfterMs: 'off' }, upstreams: [{ name: 'node', url: node.url }] },
   });
   onTestFinished(async () => {
     await place.close();

@@ -11,13 +11,14 @@ export function testSeeds(seeds: readonly number[], minutes = HOUR_MINUTES): voi
   it.each(seeds)(
     'seed %i: callers and subscribers find no violation',
     async (seed) => {
-      const { texts, counts, faults, blocks } = await runSimulation(
+      const { texts, counts, faults, blocks, wrongMarks } = await runSimulation(
         '--seed',
         String(seed),
         '--minutes',
         String(minutes),
       );
       expect(texts).toEqual([]);
+      expect(wrongMarks).toBe(0);
       // Enough has happened.
       expect(counts.checked).toBeGreaterThan(3_000 * part);
       expect(blocks).toBeGreaterThan(1_700 * part);

@@ -58,6 +58,19 @@ it.each([
   HOUR_TIMEOUT_MS,
 );
 
+it(
+  'with a hostile node and `require`, no result is wrong, and no honest node is marked',
+  async () => {
+    const args = ['--seed', '1', '--minutes', '10', '--hostile', '--verify', 'require'];
+    const { faults, kinds, wrongMarks, verified } = await runSimulation(...args);
+    expect(faults['hostile']).toBeGreaterThan(3);
+    expect(kinds).not.toContain('wrong');
+    expect([wrongMarks, verified.disproved]).toEqual([0, 0]);
+    expect(verified.proofs['root']).toBeGreaterThan(100);
+  },
+  HOUR_TIMEOUT_MS,
+);
+
 /** Each fourth response to some calls is wrong. */
 function plantViolations(client: Client): Client {
   let count = 0;

@@ -3,7 +3,7 @@ import { RLP } from '@ethereumjs/rlp';
 import { Random } from '../../bench/random.ts';
 import { MemoryNode } from '../../bench/simulation/memory-node.ts';
 import { SimulatedGateway } from '../../bench/simulation/simulated-gateway.ts';
-import { installClock } from '../../gateway/clock/clock.ts';
+import { clock, installClock } from '../../gateway/clock/clock.ts';
 import { keccak256 } from '../../gateway/collections/keccak.ts';
 import { encodeHeader } from '../../gateway/verify/proofs/check-header.ts';
 import { hashOf } from '../../gateway/verify/proofs/hex.ts';
@@ -15,6 +15,8 @@ import { SimulatedClock } from '../support/simulated-clock.ts';
 /** Its balance is the number of the block. */
 export const account = `0x${'ab'.repeat(20)}`;
 const FIRST_NUMBER = 1_000;
+/** Unix time of the first block, and of the start of a simulated clock. */
+const STARTED_S = Date.UTC(2026, 0, 1) / 1_000;
 
 type Block = Readonly<Record<string, unknown>> & { readonly number: string; readonly hash: string };
 
@@ -33,6 +35,8 @@ export interface SimulatedNode {
    * head, or another block on each head.
    */
   readonly forges?: { readonly from: number; readonly ahead: number | 'on each head' };
+  /** Its heads are sent over a WebSocket. */
+  readonly sendsHeads?: boolean;
   /** What its upstream has in the network file. */
   readonly upstream?: object;
 }
@@ -46,6 +50,8 @@ interface SimulatedRequest {
 
 export interface SimulatedNetwork {
   readonly time: SimulatedClock;
+  /** When it had its first block. */
+  readonly startedAt: number;
   /** The number of the newest block. */
   readonly head: () => number;
   readonly servers: readonly MemoryNode[];
@@ -57,12 +63,14 @@ export interface SimulatedNetwork {
     method: string,
     params?: readonly unknown[],
   ) => Promise<JsonRpcResponse & { readonly proof: string | undefined }>;
-  /** The hashes of all notifications of new heads, from the next block on. */
-  readonly watchHeads: () => Promise<string[]>;
+  /** All notifications of new heads, from the next block on. */
+  readonly watchHeads: () => Promise<Block[]>;
   /** Whether a node has forged the block with this hash. */
   readonly isForged: (hash: unknown) => boolean;
-  /** How many results had this proof. */
-  readonly count: (proof: string) => Promise<number>;
+  /** The sum of the metrics with these texts. */
+  readonly sum: (...texts: readonly string[]) => Promise<number>;
+  /** The reasons of what is wrong now. */
+  readonly troubles: () => string[];
 }
 
 /** A gateway in simulated time, until the test ends, with nodes of a chain whose blocks are empty and can be proven. */
@@ -74,31 +82,49 @@ export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number
   const startedAt = time.now();
   const headAfter = (ms: number): number => FIRST_NUMBER + Math.floor((time.now() - startedAt - ms) / blockMs);
   const requests: SimulatedRequest[] = [];
-  const servers = nodes.map(({ lateMs = 0, stuckAt = Infinity, ignoresFuture = false, fails, forges }, at) => {
-    const forged = forges?.ahead === 'on each head' ? undefined : forges && emptyBlocks(blockMs, forges.from, blockAt);
-    const onHeads = new Map<number, Block>();
-    const forgedAt = (number: number, top: number): Block => {
-      if (forged !== undefined) return forged(number);
-      if (number <= top) return blockAt(number);
-      const block = onHeads.get(number) ?? emptyBlocks(blockMs, number, blockAt)(number);
-      onHeads.set(number, block);
-      return block;
-    };
-    const respondTo = ({ id, method, params = [] }: { id?: unknown; method: string; params?: readonly unknown[] }) => {
-      const text = `${method} ${JSON.stringify(params)}`;
-      requests.push({ text, at: time.now(), node: at });
-      if (fails?.(text) === true) return { jsonrpc: '2.0', id, error: { code: -32000, message: 'internal error' } };
-      const head = Math.min(headAfter(lateMs), stuckAt);
-      const asked = ignoresFuture && method === 'eth_getBalance' ? [params[0], 'latest'] : params;
-      if (forges === undefined || head < forges.from)
-        return { jsonrpc: '2.0', id, ...resultOf(method, asked, blockAt, head) };
-      const ahead = forges.ahead === 'on each head' ? 1 : forges.ahead;
-      return { jsonrpc: '2.0', id, ...resultOf(method, asked, (number) => forgedAt(number, head), head + ahead) };
-    };
-    return new MemoryNode(at + 1, { respondTo }, new Random(at + 1));
-  });
+  const servers = nodes.map(
+    ({ lateMs = 0, stuckAt = Infinity, ignoresFuture = false, fails, forges, sendsHeads = false }, at) => {
+      const forged =
+        forges?.ahead === 'on each head' ? undefined : forges && emptyBlocks(blockMs, forges.from, blockAt);
+      const onHeads = new Map<number, Block>();
+      const forgedAt = (number: number, top: number): Block => {
+        if (forged !== undefined) return forged(number);
+        if (number <= top) return blockAt(number);
+        const block = onHeads.get(number) ?? emptyBlocks(blockMs, number, blockAt)(number);
+        onHeads.set(number, block);
+        return block;
+      };
+      const view = (): readonly [blockAt: (number: number) => Block, head: number] => {
+        const head = Math.min(headAfter(lateMs), stuckAt);
+        if (forges === undefined || head < forges.from) return [blockAt, head];
+        return [(number) => forgedAt(number, head), head + (forges.ahead === 'on each head' ? 1 : forges.ahead)];
+      };
+      let subscriptions = 0;
+      const respondTo = (
+        { id, method, params = [] }: { id?: unknown; method: string; params?: readonly unknown[] },
+        _: string,
+        ids?: Set<string>,
+      ) => {
+        if (method === 'eth_subscribe') {
+          const subscription = `0x${(++subscriptions).toString(16)}`;
+          ids?.add(subscription);
+          return { jsonrpc: '2.0', id, result: subscription };
+        }
+        const text = `${method} ${JSON.stringify(params)}`;
+        requests.push({ text, at: time.now(), node: at });
+        if (fails?.(text) === true) return { jsonrpc: '2.0', id, error: { code: -32000, message: 'internal error' } };
+        const asked = ignoresFuture && method === 'eth_getBalance' ? [params[0], 'latest'] : params;
+        return { jsonrpc: '2.0', id, ...resultOf(method, asked, ...view()) };
+      };
+      const server = new MemoryNode(at + 1, { respondTo }, new Random(at + 1));
+      if (sendsHeads) sendHeads(server, view, blockMs);
+      return server;
+    },
+  );
   const upstreams = servers.map(({ port }, at) => {
-    return { name: `node-${port}`, url: `http://127.0.0.1:${port}`, batch: false, ...nodes[at]?.upstream };
+    const { sendsHeads, upstream } = nodes[at] ?? {};
+    const webSocket = sendsHeads === true && { websocketUrl: `ws://127.0.0.1:${port}` };
+    return { name: `node-${port}`, url: `http://127.0.0.1:${port}`, batch: false, ...webSocket, ...upstream };
   });
   const file = {
     name: 'Test',
@@ -116,23 +142,46 @@ export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number
       await time.advanceUntil(client.post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))),
     ) as JsonRpcResponse;
   return {
-    ...{ time, servers, requests, head: () => headAfter(0), call },
+    ...{ time, startedAt, servers, requests, head: () => headAfter(0), call },
     proven: async (method, params) => ({ ...(await call(method, params)), proof: gateway.proof }),
     watchHeads: async () => {
-      const hashes: string[] = [];
+      const heads: Block[] = [];
       const socket = await client.openSocket((text) => {
-        const hash = (JSON.parse(text) as { params?: { result?: { hash?: string } } }).params?.result?.hash;
-        if (hash !== undefined) hashes.push(hash);
+        const head = (JSON.parse(text) as { params?: { result?: Block } }).params?.result;
+        if (head !== undefined) heads.push(head);
       });
       socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] }));
-      return hashes;
+      return heads;
     },
     isForged: (hash) => forgedHashes.has(String(hash)),
-    count: async (proof) => {
-      const lines = (await gateway.metrics()).split('\n').filter((line) => line.includes(`proof="${proof}"`));
+    sum: async (...texts) => {
+      const all = (await gateway.metrics()).split('\n').filter((line) => !line.startsWith('#'));
+      const lines = all.filter((line) => texts.every((text) => line.includes(text)));
       return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     },
+    troubles: () => gateway.conditions().map(({ reason }) => reason),
   };
+}
+
+/** Sends the head of a node to its subscribers with each block time. */
+function sendHeads(
+  server: MemoryNode,
+  view: () => readonly [blockAt: (number: number) => Block, head: number],
+  blockMs: number,
+): void {
+  let last = '';
+  const timer = clock.setInterval(() => {
+    const [blockAt, head] = view();
+    const block = blockAt(head);
+    if (block.hash === last) return;
+    last = block.hash;
+    server.notify((subscription) =>
+      JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription, result: block } }),
+    );
+  }, blockMs);
+  onTestFinished(() => {
+    clock.clearInterval(timer);
+  });
 }
 
 function resultOf(
@@ -208,7 +257,11 @@ function emptyBlocks(
         ...{ parentHash: parent ?? word('11'), sha3Uncles: EMPTY_LIST, miner: account },
         ...{ stateRoot: stateOf(next + added).root, transactionsRoot: EMPTY_ROOT, receiptsRoot: EMPTY_ROOT },
         ...{ logsBloom: `0x${'00'.repeat(256)}`, difficulty: '0x0', number: hex(next), gasLimit: '0x1c9c380' },
-        ...{ gasUsed: '0x0', timestamp: hex(1_700_000_000 + Math.floor((next * blockMs) / 1_000)), extraData: '0x' },
+        ...{
+          gasUsed: '0x0',
+          timestamp: hex(STARTED_S + Math.floor(((next - FIRST_NUMBER) * blockMs) / 1_000)),
+          extraData: '0x',
+        },
         ...{ mixHash: word('22'), nonce: '0x0000000000000000', baseFeePerGas: '0x7' },
       };
       const hash = hashOf(encodeHeader(header) as Buffer);
