@@ -31,7 +31,7 @@ export async function openParts(folder: string) {
   const metrics = new Metrics();
   const store = openStore(settings, log);
   const usage = new UsageLedger(new UsageStore(store, log), undefined);
-  const common = { settings, specs, unitsTable: {}, metrics, usage, log, cache: undefined, redisCache: undefined };
+  const common = { settings, specs, unitsTable: {}, metrics, usage, log, cache: undefined, durable: undefined };
   const checks = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const files = { folder, knownMethods: specs.map(({ name }) => name), env: {} };
   const networks = new NetworkRegistry({ ...common, ...checks }, files);

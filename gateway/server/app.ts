@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { openImportedStore } from '../backup/former-files.ts';
 import { ResponseCache } from '../cache/response-cache.ts';
-import { openRedisCache } from '../cache/open-redis-cache.ts';
+import { openDurableCache } from '../cache/open-durable-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { checkRedisOf } from '../redis/check-redis.ts';
 import { RedisMemoryWatch } from '../redis/memory.ts';
@@ -136,7 +136,7 @@ export async function openGateway(
   const isFirstWorker = (): boolean => link?.isFirst !== false;
   const historyStore =
     settings.STATUS_PAGE === 'off' ? undefined : new HistoryStore(store, metrics.longHistory, log, isFirstWorker);
-  const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
+  const durable = openDurableCache(settings, metrics.cache, log);
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
   await Promise.all([
     keys.waitUntilReady(REDIS_OPEN_TIMEOUT_MS).catch(() => undefined),
@@ -162,7 +162,7 @@ export async function openGateway(
       log,
       memory,
       cache,
-      redisCache,
+      durable,
       link,
       leases,
     },
@@ -173,7 +173,7 @@ export async function openGateway(
   link?.on('drains', () => drains.follow());
   const closeParts = async (): Promise<void> => {
     tokens?.keys.close();
-    const stores = [keys.close(), limiter.close(), usage.close(), historyStore?.close(), redisCache?.close()];
+    const stores = [keys.close(), limiter.close(), usage.close(), historyStore?.close(), durable?.close()];
     await Promise.all([networks.close(), drains.close(), ...stores]);
     await store.close();
   };
