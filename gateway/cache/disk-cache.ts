@@ -232,7 +232,7 @@ export function clearDiskCache(path: string, slug = '%'): number {
     // The records of chains first: without them, no gateway finds the results.
     const networks = remove.run(chainKeyOf(`${slug}:%`)).changes;
     remove.run(`gatehouse:answer:%:${slug}:%`);
-    return Number(networks);
+    return networks;
   } finally {
     database.close();
   }
