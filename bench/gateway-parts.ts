@@ -31,7 +31,7 @@ export async function openParts(folder: string) {
   const limiter = openLimiter(settings, log);
   const metrics = new Metrics();
   const usage = new UsageLedger(new UsageStore(store, log), undefined);
-  const common = { settings, specs, unitsTable: {}, metrics, usage, log, cache: undefined, redisCache: undefined };
+  const common = { settings, specs, unitsTable: {}, metrics, usage, log, cache: undefined, durable: undefined };
   const checks = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const files = { folder, knownMethods: specs.map(({ name }) => name), env: {} };
   const networks = new NetworkRegistry({ ...common, ...checks }, files);

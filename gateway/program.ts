@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { Argument, Command } from 'commander';
 import { backupCommands } from './cli/backup.ts';
 import { addressOf } from './cli/banner.ts';
+import { cacheCommand } from './cli/cache.ts';
 import { checkNetworks, listNetworks, readNetworks } from './cli/check.ts';
 import { commandName } from './cli/command-name.ts';
 import { demoLines } from './cli/demo.ts';
@@ -145,6 +146,7 @@ export async function runCommand(
       printFiles(written, json);
     });
   program.addCommand(upstreamsCommand({ settings, networks: () => readNetworks(settings().NETWORKS_DIR, env), out }));
+  program.addCommand(cacheCommand(settings, out));
   program.addCommand(keysCommand({ settings, input: stdin, out, err, callUrl }));
   for (const command of backupCommands(settings, out)) program.addCommand(command);
   program

@@ -80,7 +80,7 @@ export class SimulatedGateway {
       ...{ checks: compileParamChecks(), resultCheck: compileResultCheck() },
       usage: new UsageLedger(usageStore),
       cache: new ResponseCache(settings.CACHE_MAX_BYTES),
-      redisCache: undefined,
+      durable: undefined,
       localChains: new LocalChains(settings, this.#log),
     });
     this.#network.adoptSharedState();

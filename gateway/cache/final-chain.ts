@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { FinalBlock, SharedChain } from './shared-chain.ts';
@@ -5,8 +6,14 @@ import type { FinalBlock, SharedChain } from './shared-chain.ts';
 /** Most chains finalise every few minutes. Between refreshes, entries for newer blocks are valid while canonical. */
 const REFRESH_MS = 30_000;
 
+/** A call that needs an old block waits for the first check after a start. */
+const OPENING_MS = 500;
+
 /** Minimum time between two checks. A check fails while no upstream returns the recorded block. */
 const CHECK_MS = 1_000;
+
+/** Unique in the process: an entry of a closed network is not valid in one with the same name. */
+let generations = 0;
 
 /** Fetches the block with this number or tag from an upstream. */
 export type FetchBlock = (block: string) => Promise<unknown>;
@@ -22,25 +29,34 @@ export class FinalChain {
   #shared: SharedChain | undefined;
   #fetch: FetchBlock;
   #newest: FinalBlock | undefined;
-  #since: number;
+  #generation = ++generations;
+  /** Upstreams that were marked as being on another branch, when entries were forgotten last. */
+  #marks: number;
   /** `unbrokenSince` of the chain at the last successful check. */
   #checkedSince = -1;
   #checkedAt = -Infinity;
   #refreshedAt = -Infinity;
+  /** When the record was read last, and its id. */
+  #sharedAt = -Infinity;
+  #knownId: string | undefined;
   #isWorking = false;
+  /** The latest check or refresh. */
+  #work: Promise<void> = Promise.resolve();
+  #isOpen = false;
+  #opened: Promise<unknown> | undefined;
 
   /** @param openShared opens the record that gateways share, with this id or that of the record; undefined: not shared */
   constructor(chain: ChainPoller, fetch: FetchBlock, openShared: (id?: string) => SharedChain | undefined) {
     this.#chain = chain;
-    this.#since = chain.view.epoch;
+    this.#marks = chain.view.marks;
     this.#fetch = fetch;
     this.#openShared = openShared;
     this.#shared = openShared();
   }
 
-  /** The epoch at which this chain began. An entry of another one is from a chain that does not exist any more. */
-  get since(): number {
-    return this.#since;
+  /** Another number after all entries were forgotten: one of another generation is not valid. */
+  get generation(): number {
+    return this.#generation;
   }
 
   /** Blocks are fetched by this function from now on. */
@@ -50,7 +66,14 @@ export class FinalChain {
 
   /** Whether the chain is the one of the entries. False while this is being checked: entries are then not used. */
   isChecked(now: number): boolean {
-    const { unbrokenSince } = this.#chain.view;
+    if (this.#shared?.id !== undefined && now - this.#sharedAt >= REFRESH_MS) this.#follow(now);
+    return this.#isChecked(now);
+  }
+
+  #isChecked(now: number): boolean {
+    const { unbrokenSince, marks } = this.#chain.view;
+    // Entries may be of that upstream.
+    if (marks !== this.#marks) this.#forget();
     if (unbrokenSince === this.#checkedSince) return true;
     if (this.#newest === undefined) this.#checkedSince = unbrokenSince;
     else this.#startCheck(now);
@@ -59,13 +82,34 @@ export class FinalChain {
 
   /** Whether the block with this number is final; false while this is unknown. */
   includes(number: bigint, now: number): boolean {
-    if (!this.isChecked(now)) return false;
+    if (!this.#isChecked(now)) return false;
     if (this.#newest !== undefined && number <= this.#newest.number) return true;
     if (this.#chain.view.head !== undefined && now - this.#refreshedAt >= REFRESH_MS && !this.#isWorking) {
       this.#refreshedAt = now;
       this.#start(() => this.#refresh());
     }
     return false;
+  }
+
+  /**
+   * Before the first lookup in a durable cache: a gateway that was started finds its results by its first calls.
+   * @returns resolves when the newest final block is known, or after 500 ms; undefined: no call needs to wait
+   */
+  opening(): Promise<unknown> | undefined {
+    if (this.#isOpen || this.#shared === undefined) return undefined;
+    return (this.#opened ??= Promise.race([this.#open(), clock.sleep(OPENING_MS, { ref: false })]).finally(() => {
+      this.#isOpen = true;
+    }));
+  }
+
+  async #open(): Promise<void> {
+    await this.#chain.whenStarted(clock.now());
+    while (this.#isWorking) await this.#work;
+    const now = clock.now();
+    if (!this.#isChecked(now)) return;
+    this.#refreshedAt = now;
+    this.#start(() => this.#refresh());
+    await this.#work;
   }
 
   /** A part of the keys of shared entries. Undefined: they are not read or written. */
@@ -75,13 +119,27 @@ export class FinalChain {
     return this.#shared.id;
   }
 
-  /** The chain was replaced, or changed by a request: no entry is valid any more, in memory and in Redis. */
+  /** The chain was replaced, or changed by a request: no entry is valid any more. */
   drop(): void {
-    this.#newest = undefined;
     this.#chain.replaced();
-    this.#since = this.#chain.view.epoch;
+    this.#forget();
+  }
+
+  /** Gives up all entries, in memory and in the durable cache. */
+  #forget(): void {
+    this.#generation = ++generations;
+    this.#marks = this.#chain.view.marks;
+    this.#newest = undefined;
     this.#refreshedAt = -Infinity;
     this.#shared = this.#openShared(random.uuid());
+    this.#knownId = undefined;
+  }
+
+  /** Learns of another id in the record. */
+  #follow(now: number): void {
+    if (this.#isWorking) return;
+    this.#sharedAt = now;
+    this.#start(() => this.#share(this.#newest));
   }
 
   #startCheck(now: number): void {
@@ -92,7 +150,7 @@ export class FinalChain {
 
   #start(work: () => Promise<void>): void {
     this.#isWorking = true;
-    work()
+    this.#work = work()
       // Chains without finality return an error: then no block is final. A failed check is repeated.
       .catch(() => undefined)
       .finally(() => {
@@ -115,14 +173,14 @@ export class FinalChain {
 
   async #refresh(): Promise<void> {
     const newest = this.#newest;
-    const since = this.#since;
+    const generation = this.#generation;
     const found = blockOf(await this.#fetch('finalized'));
-    if (since !== this.#since || found === undefined || !this.#isPlausible(found)) return;
+    if (generation !== this.#generation || found === undefined || !this.#isPlausible(found)) return;
     if (newest !== undefined) {
       const isSame = found.number === newest.number ? found.hash === newest.hash : await this.#hasBlock(newest);
       if (!this.#isRetained(newest, isSame)) return;
     }
-    // Recorded in Redis before entries about the newly final blocks are written.
+    // Recorded in the durable cache before entries about the newly final blocks are written.
     await this.#share(newest === undefined || found.number > newest.number ? found : newest);
   }
 
@@ -148,9 +206,14 @@ export class FinalChain {
   }
 
   async #share(newest: FinalBlock | undefined): Promise<void> {
-    const since = this.#since;
+    const generation = this.#generation;
     const recorded = await this.#shared?.synchronise(newest, (block) => this.#hasBlock(block));
-    if (since !== this.#since) return;
+    if (generation !== this.#generation) return;
+    this.#sharedAt = clock.now();
+    const id = this.#shared?.id;
+    // Another gateway has forgotten all entries, or an operator has cleared the durable cache.
+    if (id !== undefined && this.#knownId !== undefined && id !== this.#knownId) this.#generation = ++generations;
+    this.#knownId = id ?? this.#knownId;
     this.#newest = recorded !== undefined && this.#isPlausible(recorded) ? recorded : newest;
     if (this.#newest !== undefined) this.#chain.finalized(this.#newest.number);
   }

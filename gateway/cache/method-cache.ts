@@ -6,9 +6,9 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { ResponseCache, Validity } from './response-cache.ts';
 import { blockInResult, isEmptyResult, type BlockInResult } from './block-in-result.ts';
-import { requestedBlockOf } from './requested-block.ts';
+import { requestedBlockOf, type RequestedBlock } from './requested-block.ts';
 import type { FinalChain } from './final-chain.ts';
-import { redisPrefixOf, type RedisCache } from './redis-cache.ts';
+import { resultPrefixOf, type DurableCache } from './durable-cache.ts';
 
 /** The head may change between two polls, so an entry for the head is valid for one second at most. */
 const HEAD_VALIDITY_MS = 1_000;
@@ -22,7 +22,7 @@ const MAX_UNCLE_AGE_BLOCKS = 6n;
 /** A call that is sent to upstreams. */
 export interface MissedCall {
   /** Of the final chain when the call was sent. */
-  readonly since: number;
+  readonly generation: number;
   /** It was requested before, so that its result is worth its memory even if it is large, or valid for a second. */
   readonly isRequestedAgain: boolean;
 }
@@ -32,10 +32,10 @@ export interface MethodCacheOptions {
   readonly network: string;
   readonly spec: MethodSpec;
   readonly cache: ResponseCache;
-  readonly redisCache: RedisCache | undefined;
+  readonly durable: DurableCache | undefined;
   readonly chain: ChainPoller;
   readonly final: FinalChain;
-  readonly count: (outcome: 'hit' | 'redis' | 'miss') => void;
+  readonly count: (outcome: 'hit' | DurableCache['kind'] | 'miss') => void;
 }
 
 /**
@@ -45,12 +45,12 @@ export interface MethodCacheOptions {
 export class MethodCache {
   readonly #options: MethodCacheOptions;
   readonly #prefix: string;
-  readonly #redisPrefix: string;
+  readonly #durablePrefix: string;
 
   constructor(options: MethodCacheOptions) {
     this.#options = options;
     this.#prefix = `${options.network}:${options.spec.name}:`;
-    this.#redisPrefix = redisPrefixOf(options.network);
+    this.#durablePrefix = resultPrefixOf(options.network);
   }
 
   /** Whether the result for these parameters can be cached, if the result itself allows it. */
@@ -69,8 +69,8 @@ export class MethodCache {
     // Calls that reach an upstream mark the chain as used; a hit must do it here.
     chain.markUsed(now);
     const isChecked = final.isChecked(now); // may drop all entries
-    const { validity, result, since, proof } = entry;
-    if (since !== final.since || !this.#isValid(validity, now)) {
+    const { validity, result, generation, proof } = entry;
+    if (generation !== final.generation || !this.#isValid(validity, now)) {
       cache.delete(key);
       return undefined;
     }
@@ -95,7 +95,7 @@ export class MethodCache {
   missed(text: string): MissedCall {
     const { cache, final, count } = this.#options;
     count('miss');
-    return { since: final.since, isRequestedAgain: cache.isRequestedAgain(this.#prefix + text) };
+    return { generation: final.generation, isRequestedAgain: cache.isRequestedAgain(this.#prefix + text) };
   }
 
   /**
@@ -109,9 +109,9 @@ export class MethodCache {
     text: string,
     response: UpstreamResponse,
     headHash: string | undefined,
-    { since, isRequestedAgain }: MissedCall,
+    { generation, isRequestedAgain }: MissedCall,
   ): string | Buffer | undefined {
-    if (since !== this.#options.final.since) return undefined;
+    if (generation !== this.#options.final.generation) return undefined;
     if (response.kind === 'error' || (response.kind === 'result' && isEmptyResult(response.result))) return undefined;
     const validity = this.#validityOf(params, response, headHash);
     if (validity === undefined || (validity.while === 'head' && !isRequestedAgain)) return undefined;
@@ -124,38 +124,44 @@ export class MethodCache {
 
   #storeInMemory(text: string, result: string | Buffer, validity: Validity, proof: Proof | undefined): void {
     const { cache, final } = this.#options;
-    cache.set(this.#prefix + text, { result, validity, since: final.since, proof });
+    cache.set(this.#prefix + text, { result, validity, generation: final.generation, proof });
   }
 
-  /** Redis has no proofs, so that verified results are in memory only. */
+  /** The durable cache has no proofs, so that verified results are in memory only. */
   #storePermanently(text: string, result: string | Buffer, proof: Proof | undefined): void {
-    const { redisCache } = this.#options;
+    const { durable } = this.#options;
     this.#storeInMemory(text, result, { while: 'always' }, proof);
-    if (proof !== undefined) return;
-    const key = redisCache && this.#redisKey(text);
-    if (key !== undefined) redisCache?.set(key, result);
+    if (proof !== undefined || durable === undefined) return;
+    const key = this.#durableKey(text);
+    if (key !== undefined) durable.set(key, result);
   }
 
-  /** Whether Redis has entries of all gateways, too. */
-  get isShared(): boolean {
-    return this.#options.redisCache !== undefined;
-  }
-
-  /** @returns the result as JSON, if the shared cache has it: those that are permanently valid */
-  async findShared(params: readonly unknown[], text: string): Promise<string | Buffer | undefined> {
-    const { redisCache, chain, final, spec } = this.#options;
+  /** @returns the result as JSON, if the durable cache has it; undefined: it can have no result of these parameters */
+  findDurable(params: readonly unknown[], text: string): Promise<string | Buffer | undefined> | undefined {
+    const { durable, chain, spec } = this.#options;
+    if (durable === undefined) return undefined;
     const requested = requestedBlockOf(spec.cache ?? 'head', params);
     if (requested.kind === 'head' || requested.kind === 'none') return undefined;
     // After a pause, the chain is checked first.
     chain.markUsed(clock.now());
+    return this.#readDurable(durable, requested, text);
+  }
+
+  async #readDurable(
+    durable: DurableCache,
+    requested: RequestedBlock,
+    text: string,
+  ): Promise<string | Buffer | undefined> {
+    const { final, count } = this.#options;
+    if (durable.kind === 'disk') await final.opening();
     if (requested.kind === 'number' && !this.#isFinal(requested.number)) return undefined;
-    const key = this.#redisKey(text);
+    const key = this.#durableKey(text);
     if (key === undefined) return undefined;
-    const { since } = final;
-    const result = await redisCache?.get(key);
-    if (result === undefined || since !== final.since || this.#isOnOtherBranch(result)) return undefined;
+    const { generation } = final;
+    const result = await durable.get(key);
+    if (result === undefined || generation !== final.generation || this.#isOnOtherBranch(result)) return undefined;
     this.#storeInMemory(text, result, { while: 'always' }, undefined);
-    this.#options.count('redis');
+    count(durable.kind);
     return result;
   }
 
@@ -169,10 +175,10 @@ export class MethodCache {
   }
 
   /** The parameters are hashed, because they may be long and private. Undefined: shared entries are not used now. */
-  #redisKey(text: string): string | undefined {
+  #durableKey(text: string): string | undefined {
     const { final, spec } = this.#options;
     const id = final.sharedId(clock.now());
-    return id && `${this.#redisPrefix}${id}:${spec.name}:${hash('sha256', text, 'base64url')}`;
+    return id && `${this.#durablePrefix}${id}:${spec.name}:${hash('sha256', text, 'base64url')}`;
   }
 
   #validityOf(

@@ -6,7 +6,7 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import type { ResponseCache } from './response-cache.ts';
 import { FinalChain, type FetchBlock } from './final-chain.ts';
 import { MethodCache } from './method-cache.ts';
-import type { RedisCache } from './redis-cache.ts';
+import type { DurableCache } from './durable-cache.ts';
 import { SharedChain } from './shared-chain.ts';
 
 export interface CacheParts {
@@ -14,7 +14,7 @@ export interface CacheParts {
   /** Undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
   /** Undefined: the cache is not shared with other gateways. */
-  readonly redisCache: RedisCache | undefined;
+  readonly durable: DurableCache | undefined;
   readonly chain: ChainPoller;
   readonly metrics: CacheMetrics;
 }
@@ -25,24 +25,24 @@ export interface CacheParts {
  * @param previous of the same chain before a reload
  */
 export function openFinalChain(
-  { config, cache, redisCache, chain }: CacheParts,
+  { config, cache, durable, chain }: CacheParts,
   fetch: FetchBlock,
   previous: FinalChain | undefined,
 ): FinalChain | undefined {
   if (cache === undefined || isDevelopmentChain(config)) return undefined;
   if (previous !== undefined) return previous;
-  return new FinalChain(chain, fetch, (id) => redisCache && new SharedChain(redisCache, chainName(config), id));
+  return new FinalChain(chain, fetch, (id) => durable && new SharedChain(durable, chainName(config), id));
 }
 
 /** Opens the cache of one method; undefined for methods without a cache rule. */
 export function openMethodCache(
-  { config, cache, redisCache, chain, metrics }: CacheParts,
+  { config, cache, durable, chain, metrics }: CacheParts,
   final: FinalChain | undefined,
   spec: MethodSpec,
 ): MethodCache | undefined {
   if (cache === undefined || final === undefined || spec.cache === undefined) return undefined;
   const count = metrics.lookups(config.slug, spec.name);
-  return new MethodCache({ network: chainName(config), spec, cache, redisCache, chain, final, count });
+  return new MethodCache({ network: chainName(config), spec, cache, durable, chain, final, count });
 }
 
 /** Has the chain id, because the same slug may get another chain later. */

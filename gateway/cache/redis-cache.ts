@@ -1,9 +1,9 @@
-import { promisify } from 'node:util';
-import { constants, gunzip, gzip } from 'node:zlib';
 import { clock, type Timer } from '../clock/clock.ts';
-import { version } from '../config/package.ts';
+import { primariesOf } from '../redis/client.ts';
 import type { RedisLink } from '../redis/link.ts';
-import type { RedisCacheMetric } from '../metrics/cache-metrics.ts';
+import type { DurableCacheMetric } from '../metrics/cache-metrics.ts';
+import { compress, decompress, isContentError } from './compress-entry.ts';
+import { chainKeyOf, MAX_ENTRY_BYTES, MAX_PENDING_BYTES, type DurableCache } from './durable-cache.ts';
 
 /** Longest wait of a call for Redis before it goes to an upstream. A near Redis takes under 1 ms, a far one 50 ms. */
 const MAX_WAIT_MS = 20;
@@ -14,29 +14,25 @@ const BACKOFF_MS = 1_000;
 /** Few calls for old blocks repeat after a day. */
 const EXPIRY_S = 86_400;
 
-/** Limits for one entry, and for all entries that are being written. */
-const MAX_ENTRY_BYTES = 4_000_000;
-const MAX_PENDING_BYTES = 16_000_000;
-
 /**
  * Shares permanently valid results between gateways through Redis. Gateways work without it: a Redis that hangs delays one
  * group of calls by 20 ms each second, and a full or unreachable Redis delays none.
  */
-export class RedisCache {
+export class RedisCache implements DurableCache {
+  readonly kind = 'redis';
   readonly #link: RedisLink;
-  readonly #count: RedisCacheMetric;
+  readonly #count: DurableCacheMetric;
   readonly #maxWaitMs: number;
   #pausedUntil = -Infinity;
   #pendingBytes = 0;
 
   /** @param link `close` closes it */
-  constructor(link: RedisLink, count: RedisCacheMetric, maxWaitMs = MAX_WAIT_MS) {
+  constructor(link: RedisLink, count: DurableCacheMetric, maxWaitMs = MAX_WAIT_MS) {
     this.#link = link;
     this.#count = count;
     this.#maxWaitMs = maxWaitMs;
   }
 
-  /** @returns JSON; undefined on a miss, a failure or a timeout. Never rejects. */
   async get(key: string): Promise<string | Buffer | undefined> {
     if (!this.#isUsable) {
       this.#count('not-requested');
@@ -54,7 +50,6 @@ export class RedisCache {
     return isFound ? outcome.json : undefined;
   }
 
-  /** Starts a write, or skips it if Redis is not usable. @param json a permanently valid result */
   set(key: string, json: string | Buffer): void {
     const { length } = json;
     const isTooLarge = length > MAX_ENTRY_BYTES || this.#pendingBytes + length > MAX_PENDING_BYTES;
@@ -69,7 +64,6 @@ export class RedisCache {
     });
   }
 
-  /** Reads without a limit of the waiting time. Never rejects. */
   async read(key: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {
     if (!this.#link.isUp) return 'failed';
     try {
@@ -81,7 +75,6 @@ export class RedisCache {
     }
   }
 
-  /** Writes and waits for Redis. @returns whether it is written. Never rejects. */
   async write(key: string, json: string | Buffer): Promise<boolean> {
     if (!this.#link.isUp) return false;
     try {
@@ -107,39 +100,16 @@ export class RedisCache {
   }
 }
 
-function isContentError(error: unknown): boolean {
-  const { code = '' } = error as { code?: unknown };
-  return error instanceof SyntaxError || error instanceof RangeError || String(code).startsWith('Z_');
-}
-
-/** Contains the version: another version may normalise differently. @param network its slug and chain id */
-export function redisPrefixOf(network: string): string {
-  return `gatehouse:answer:${version}:${network}:`;
-}
-
-/** Compressing smaller entries costs more than it saves. */
-const COMPRESS_OVER_BYTES = 1_000;
-
-/** Protects the memory from entries that another program wrote. */
-const MAX_DECOMPRESSED_BYTES = 16_000_000;
-
-const gzipAsync = promisify(gzip);
-const gunzipAsync = promisify(gunzip);
-const options = { level: constants.Z_BEST_SPEED };
-
-/** The first byte of gzip data. JSON never starts with it. */
-const GZIP_FIRST_BYTE = 0x1f;
-
-/** Compresses large entries with gzip: `redis-cli get … | gunzip` shows them. */
-function compress(json: string | Buffer): Promise<Buffer> | string | Buffer {
-  return json.length > COMPRESS_OVER_BYTES ? gzipAsync(json, options) : json;
-}
-
-/** @returns a string for small entries @throws Error for bytes that `compress` cannot have returned */
-async function decompress(bytes: Buffer): Promise<string | Buffer> {
-  if (bytes[0] === GZIP_FIRST_BYTE) return gunzipAsync(bytes, { maxOutputLength: MAX_DECOMPRESSED_BYTES });
-  if (bytes.length > COMPRESS_OVER_BYTES) throw new RangeError('the entry is too long to be uncompressed');
-  const text = bytes.toString();
-  JSON.parse(text);
-  return text;
+/** Their results, which no gateway finds then, expire. @param slug of the network; undefined: all @returns the number of networks */
+export async function clearRedisCache({ redis }: RedisLink, slug = '*'): Promise<number> {
+  let networks = 0;
+  for (const primary of primariesOf(redis)) {
+    let cursor = '0';
+    do {
+      const [next, keys] = await primary.scan(cursor, 'MATCH', chainKeyOf(`${slug}:*`), 'COUNT', 1_000);
+      for (const key of keys) networks += await redis.unlink(key);
+      cursor = next;
+    } while (cursor !== '0');
+  }
+  return networks;
 }

@@ -26,7 +26,7 @@ export interface CacheEntry {
   readonly result: string | Buffer;
   readonly validity: Validity;
   /** The epoch at which its chain began, from `FinalChain`. */
-  readonly since: number;
+  readonly generation: number;
   /** Undefined: it was not verified. */
   readonly proof?: Proof | undefined;
 }

@@ -1,5 +1,5 @@
 import { random } from '../clock/random.ts';
-import type { RedisCache } from './redis-cache.ts';
+import { chainKeyOf, type DurableCache } from './durable-cache.ts';
 
 export interface FinalBlock {
   readonly number: bigint;
@@ -14,31 +14,33 @@ interface SharedRecord {
 }
 
 /**
- * Maintains the record in Redis by which gateways agree on the chain of their shared entries. The keys of entries contain
+ * Maintains the record in a durable cache by which gateways agree on the chain of their entries. The keys of entries contain
  * the record's id. A gateway uses them only if its upstreams have the recorded block; if they have another one, it writes a
  * new id, so that no gateway finds the entries of the dead chain.
  */
 export class SharedChain {
-  /** Undefined: the record was not compared with the upstreams yet, or Redis is unavailable. */
+  /** Undefined: the record was not compared with the upstreams yet, or the durable cache is unavailable. */
   id: string | undefined;
-  readonly #redis: RedisCache;
+  readonly #cache: DurableCache;
   readonly #key: string;
   #ownId: string | undefined;
   #replacesRecord: boolean;
+  /** Whether it has written the record. If that is missing then, `gatehouse cache clear` has removed it, and the id becomes another. */
+  #hasRecord = false;
 
   /**
    * @param network slug and chain id
    * @param newId replaces the id of the record
    */
-  constructor(redis: RedisCache, network: string, newId: string | undefined) {
-    this.#redis = redis;
-    this.#key = `gatehouse:chain:${network}`;
+  constructor(cache: DurableCache, network: string, newId: string | undefined) {
+    this.#cache = cache;
+    this.#key = chainKeyOf(network);
     this.#ownId = newId;
     this.#replacesRecord = newId !== undefined;
   }
 
   /**
-   * Compares the record with the upstreams, and records the newest final block. Never rejects because of Redis.
+   * Compares the record with the upstreams, and records the newest final block. Never rejects because of the cache.
    * @param hasBlock whether the upstreams have the block; undefined: not known
    * @returns the newest final block: that of the record, if it is newer and the upstreams have it
    */
@@ -46,9 +48,10 @@ export class SharedChain {
     newest: FinalBlock | undefined,
     hasBlock: (block: FinalBlock) => Promise<boolean | undefined>,
   ): Promise<FinalBlock | undefined> {
-    const found = this.#replacesRecord ? 'miss' : await this.#redis.read(this.#key);
+    const found = this.#replacesRecord ? 'miss' : await this.#cache.read(this.#key);
+    if (found === 'miss' && this.#hasRecord) this.#ownId = undefined;
     const record = typeof found === 'string' ? undefined : parseRecord(found.json);
-    const isSame = record?.block === undefined || (await hasBlock(record.block));
+    const isSame = record?.block === undefined || record.block.hash === newest?.hash || (await hasBlock(record.block));
     if (found === 'failed' || isSame === undefined) return this.#suspend(newest);
     if (record !== undefined && isSame) this.#ownId = record.id;
     else if (record?.id === this.#ownId) this.#ownId = undefined;
@@ -56,8 +59,9 @@ export class SharedChain {
     const block = isRecordNewer ? record.block : newest;
     if (block === undefined && !this.#replacesRecord) return undefined;
     this.#ownId ??= random.uuid();
-    if (!(await this.#redis.write(this.#key, recordText({ id: this.#ownId, block })))) return this.#suspend(block);
+    if (!(await this.#cache.write(this.#key, recordText({ id: this.#ownId, block })))) return this.#suspend(block);
     this.#replacesRecord = false;
+    this.#hasRecord = true;
     this.id = block && this.#ownId;
     return block;
   }

@@ -170,11 +170,11 @@ function forwardCoalesced(
   });
 }
 
-/** Stores the response in the cache, unless that of all gateways has it. @throws RpcError, Cancelled (rejects with it) */
+/** Stores the response in the cache, unless the durable one has it. @throws RpcError, Cancelled (rejects with it) */
 async function forwardThrough(cache: MethodCache, call: Call, name: string): Promise<NetworkResponse> {
   const { params, verification } = call;
-  const isShared = cache.isShared && verification === undefined;
-  const found = isShared ? await cache.findShared(params, name) : undefined;
+  const durable = verification === undefined ? cache.findDurable(params, name) : undefined;
+  const found = durable && (await durable);
   if (found !== undefined) {
     call.record?.cached('hit');
     return { kind: 'cached', result: found };

@@ -149,6 +149,7 @@ export class Chain<U> {
   #view: ChainView<U> | undefined;
   #epoch = ++epochs;
   #unbrokenSince = this.#epoch;
+  #marks = 0;
   #usedAt = -Infinity;
   /** Time of the latest poll or notification, also of a lower head. */
   #seenAt = -Infinity;
@@ -212,6 +213,7 @@ export class Chain<U> {
     return (this.#view ??= new ChainView<U>({
       epoch: this.#epoch,
       unbrokenSince: this.#unbrokenSince,
+      marks: this.#marks,
       branch: this.#otherBranch === undefined ? 'known' : 'uncertain',
       number: this.#network?.number,
       headers: this.#ring.headers,
@@ -704,7 +706,9 @@ export class Chain<U> {
       const others = reports.filter(({ group }) => group !== report.group);
       const othersWith = (number: bigint, hash: string): number =>
         new Set(others.filter(({ hashes }) => hashes.get(number) === hash).map(({ group }) => group)).size;
+      const wasMarked = known.marks.mark !== undefined;
       known.marks.update(report, known.standing, this.#ring.headers, othersWith, at);
+      if (!wasMarked && known.marks.mark !== undefined) this.#marks++;
       this.#compare(known, found?.aheadOf !== undefined, report.linkedFrom, at);
     }
     const { disputedAt } = selection;

@@ -54,6 +54,8 @@ export class ChainView<U> {
   declare readonly epoch: number;
   /** The epoch since which no block can have been replaced unnoticed. Each pause in polls, and each lower head, ends that. */
   declare readonly unbrokenSince: number;
+  /** How often upstreams were marked as being on another branch. */
+  declare readonly marks: number;
   /** `uncertain`: the newest served block was of another branch than the followed one, since that last changed. */
   declare readonly branch: 'known' | 'uncertain';
   /** The number of the network's head, which callers may be served. Undefined until the network is used. */
@@ -225,6 +227,6 @@ export const asFollowed: Standing = {};
 
 type ViewState<U> = Pick<
   ChainView<U>,
-  | ('epoch' | 'unbrokenSince' | 'branch' | 'number' | 'newestServed' | 'seenAt' | 'blockMs' | 'headers')
+  | ('epoch' | 'unbrokenSince' | 'marks' | 'branch' | 'number' | 'newestServed' | 'seenAt' | 'blockMs' | 'headers')
   | ('pastHeads' | 'gasBlock' | 'dispute' | 'witnesses' | 'tagged' | 'served' | 'upstreams')
 >;

@@ -159,7 +159,13 @@ const table = {
     type: 'string',
     default: undefined,
     isSecret: true,
-    meaning: 'Redis in which gateways share cached responses about final blocks, best a separate one; unset: none',
+    meaning:
+      'Redis in which gateways share cached responses about final blocks, another than REDIS_URL; unset: each has a file',
+  },
+  CACHE_DISK_MAX_BYTES: {
+    type: 'amount',
+    default: 1_000_000_000,
+    meaning: 'Maximum of `cache.db` in DATA_DIR, which has responses about final blocks over restarts; 0 turns it off',
   },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Maximum request body, also after gunzip' },
   CONNECTIONS_MAX: {
@@ -310,6 +316,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   }
   if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
     problems.push('STATUS_PAGE: ops requires OPS_PORT, which is not set');
+  }
+  if (settings['CACHE_REDIS_URL'] !== undefined && settings['CACHE_REDIS_URL'] === settings['REDIS_URL']) {
+    problems.push('CACHE_REDIS_URL: expected another Redis than REDIS_URL: cached responses would push out keys');
   }
   if (settings['CACHE_REDIS_URL'] !== undefined && settings['CACHE_MAX_BYTES'] === 0) {
     problems.push('CACHE_REDIS_URL: requires the cache in memory, which CACHE_MAX_BYTES=0 turns off');

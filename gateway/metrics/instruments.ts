@@ -62,6 +62,16 @@ export const instruments = {
     labels: [],
     help: 'Approximate memory of the response cache',
   },
+  gatehouse_cache_disk_bytes: {
+    kind: 'gauge',
+    labels: [],
+    help: 'Bytes of the cached results in the file cache.db',
+  },
+  gatehouse_cache_durable_operations_total: {
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Reads and writes of the durable cache (cache.db, or CACHE_REDIS_URL), by outcome: found, miss, late (Redis took more than 20 ms), failed, not-requested (Redis is unavailable or was late); written, not-written (too large, too many, or the cache is unavailable)',
+  },
   gatehouse_cache_entries: {
     kind: 'gauge',
     labels: [],
@@ -70,12 +80,7 @@ export const instruments = {
   gatehouse_cache_lookups_total: {
     kind: 'counter',
     labels: ['network', 'method', 'outcome'],
-    help: 'Lookups in the response cache, by outcome: hit (in memory), redis (in CACHE_REDIS_URL), miss (sent to an upstream)',
-  },
-  gatehouse_cache_redis_operations_total: {
-    kind: 'counter',
-    labels: ['outcome'],
-    help: 'Reads and writes of CACHE_REDIS_URL, by outcome: found, miss, late (past 20 ms), failed, not-requested (Redis is unavailable or was late); written, not-written (too large, too many, or Redis is unavailable)',
+    help: 'Lookups in the response cache, by outcome: hit (in memory), disk (in cache.db), redis (in CACHE_REDIS_URL), miss (sent to an upstream)',
   },
   gatehouse_call_duration_seconds: {
     kind: 'histogram',

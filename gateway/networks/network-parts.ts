@@ -1,6 +1,6 @@
 import type { SlotLeases } from '../admission/slot-lease.ts';
 import type { ResponseCache } from '../cache/response-cache.ts';
-import type { RedisCache } from '../cache/redis-cache.ts';
+import type { DurableCache } from '../cache/durable-cache.ts';
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
@@ -34,7 +34,7 @@ export interface NetworkParts {
   /** Undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
   /** Shared by all gateways; undefined: not shared. */
-  readonly redisCache: RedisCache | undefined;
+  readonly durable: DurableCache | undefined;
   /** Undefined: the gateway has one worker. */
   readonly link?: WorkerLink | undefined;
   /** Leases of the slots that the workers share, with `link`. */

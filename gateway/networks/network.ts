@@ -152,7 +152,7 @@ export class OpenNetwork implements Network {
     this.router = new Router(upstreams, routerOptions, reusable?.router);
     this.coalesced = new CoalescedCalls(chain, metrics.calls.coalescedMetric(slug));
     const cache = replaceable.cache === 'off' ? undefined : parts.cache;
-    this.#cacheParts = { config, cache, redisCache: parts.redisCache, chain, metrics: metrics.cache };
+    this.#cacheParts = { config, cache, durable: parts.durable, chain, metrics: metrics.cache };
     this.final = openFinalChain(this.#cacheParts, fetchBlockFrom(this.router), reusable?.final);
     this.rangeLimits = reusable?.rangeLimits ?? new Map<string, RangeLimits<Upstream>>();
     this.methods = new ServedMethods(named, config, (spec) => this.#openMethod(spec));
@@ -224,7 +224,7 @@ export class OpenNetwork implements Network {
   #openRanges(spec: MethodSpec, label: string): RangedMethod {
     const { config, bounds, final, router, chain, rangeLimits } = this;
     const { metrics, specs } = this.#parts;
-    const { cache, redisCache } = this.#cacheParts;
+    const { cache, durable } = this.#cacheParts;
     const limits = rangeLimits.get(spec.name) ?? new RangeLimits<Upstream>();
     rangeLimits.set(spec.name, limits);
     const network = `${config.slug}:${config.chainId}`;
@@ -235,7 +235,7 @@ export class OpenNetwork implements Network {
       candidates: router.options.permitted.candidatesOf(spec.name) ?? router.all,
       head: () => chain.view.number,
       metrics: metrics.ranges.networkMetrics(config.slug),
-      cache: cache && final && new PartCache({ cache, redisCache, final, network, method: spec.name, count }),
+      cache: cache && final && new PartCache({ cache, durable, final, network, method: spec.name, count }),
     });
   }
 }

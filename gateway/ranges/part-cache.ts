@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { clock } from '../clock/clock.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
-import { redisPrefixOf, type RedisCache } from '../cache/redis-cache.ts';
+import { resultPrefixOf, type DurableCache } from '../cache/durable-cache.ts';
 import type { ResponseCache } from '../cache/response-cache.ts';
 import { elementsIn, joinLists } from './list-bytes.ts';
 import { hex, type RangeFilter } from './range-filter.ts';
@@ -17,12 +17,12 @@ export interface FoundPart {
 export interface PartCacheOptions {
   readonly cache: ResponseCache;
   /** Undefined: the cache is not shared with other gateways. */
-  readonly redisCache: RedisCache | undefined;
+  readonly durable: DurableCache | undefined;
   readonly final: FinalChain;
   /** Its slug and chain id. */
   readonly network: string;
   readonly method: string;
-  readonly count: (outcome: 'hit' | 'redis' | 'miss') => void;
+  readonly count: (outcome: 'hit' | DurableCache['kind'] | 'miss') => void;
 }
 
 /** Caches the lists of final ranges of one method, in the memory of the response cache and in the shared Redis cache. */
@@ -36,8 +36,8 @@ export class PartCache {
   }
 
   /** The epoch at which the chain began. A list that was requested before it was replaced is not cached. */
-  get since(): number {
-    return this.#options.final.since;
+  get generation(): number {
+    return this.#options.final.generation;
   }
 
   /** The widest part in memory at the start of the range. */
@@ -47,7 +47,7 @@ export class PartCache {
     const ends = widthsWithin(blocksIn(range)).map((width) => endOfPart(range.from, range.to, width));
     for (const to of new Set([range.to, ...ends])) {
       const entry = cache.get(this.#keyOf(filter, { from: range.from, to }));
-      if (entry === undefined || entry.since !== this.since) continue;
+      if (entry === undefined || entry.generation !== this.generation) continue;
       count('hit');
       return { to, elements: entry.result as Buffer };
     }
@@ -55,17 +55,17 @@ export class PartCache {
   }
 
   /** The same part in Redis, where other gateways stored it. Counts the lookup. @param range of final blocks */
-  async findShared(filter: RangeFilter, range: BlockRange): Promise<FoundPart | undefined> {
-    const { redisCache, count } = this.#options;
-    const key = redisCache && this.#redisKey(filter, range);
-    const { since } = this;
-    const list = key === undefined ? undefined : await redisCache?.get(key);
+  async findDurable(filter: RangeFilter, range: BlockRange): Promise<FoundPart | undefined> {
+    const { durable, count } = this.#options;
+    const key = durable && this.#durableKey(filter, range);
+    const { generation } = this;
+    const list = key === undefined ? undefined : await durable?.get(key);
     const elements = list === undefined ? undefined : elementsIn(Buffer.from(list));
-    if (elements === undefined || since !== this.since) {
+    if (elements === undefined || generation !== this.generation) {
       count('miss');
       return undefined;
     }
-    count('redis');
+    count(durable?.kind ?? 'miss');
     this.#storeInMemory(filter, range, elements);
     return { to: range.to, elements };
   }
@@ -74,14 +74,14 @@ export class PartCache {
   store(filter: RangeFilter, range: BlockRange, elements: Buffer): void {
     if (elements.length === 0) return;
     this.#storeInMemory(filter, range, elements);
-    const { redisCache } = this.#options;
-    const key = redisCache && this.#redisKey(filter, range);
-    if (key !== undefined) redisCache?.set(key, Buffer.concat(joinLists([elements]).parts));
+    const { durable } = this.#options;
+    const key = durable && this.#durableKey(filter, range);
+    if (key !== undefined) durable?.set(key, Buffer.concat(joinLists([elements]).parts));
   }
 
   #storeInMemory(filter: RangeFilter, range: BlockRange, elements: Buffer): void {
-    const { since } = this;
-    const entry = { result: elements, validity: { while: 'always' }, since } as const;
+    const { generation } = this;
+    const entry = { result: elements, validity: { while: 'always' }, generation } as const;
     this.#options.cache.set(this.#keyOf(filter, range), entry);
   }
 
@@ -90,9 +90,9 @@ export class PartCache {
   }
 
   /** Undefined: shared entries are not used now. */
-  #redisKey(filter: RangeFilter, range: BlockRange): string | undefined {
+  #durableKey(filter: RangeFilter, range: BlockRange): string | undefined {
     const { final, network, method } = this.#options;
     const id = final.sharedId(clock.now());
-    return id && `${redisPrefixOf(network)}${id}:${method}:${hash('sha256', this.#keyOf(filter, range), 'base64url')}`;
+    return id && `${resultPrefixOf(network)}${id}:${method}:${hash('sha256', this.#keyOf(filter, range), 'base64url')}`;
   }
 }

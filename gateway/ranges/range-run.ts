@@ -172,14 +172,14 @@ export class RangeRun {
     const { cache, filter, received, record } = this.#options;
     const { range } = part;
     const isFinal = this.#options.isFinal(range.to);
-    const found = isFinal ? await cache?.findShared(filter, range) : undefined;
+    const found = isFinal ? await cache?.findDurable(filter, range) : undefined;
     if (found !== undefined) {
       this.#addCached(range, found);
       return;
     }
     const addressesPerCall = this.#addressesPerCall;
     const ofPart = record?.part(range.from, range.to);
-    const since = cache?.since;
+    const generation = cache?.generation;
     let elements: Buffer;
     try {
       elements = await this.#requests.elementsOf(part, addressesPerCall, ofPart);
@@ -192,7 +192,7 @@ export class RangeRun {
     ofPart?.ended({ outcome: 'result', results: countElements(elements) });
     received.add({ ...range, elements, isFinal });
     part.recordBytes(elements.length);
-    if (isFinal && cache?.since === since) cache?.store(filter, range, elements);
+    if (isFinal && cache?.generation === generation) cache?.store(filter, range, elements);
   }
 
   /** @throws RpcError if the part cannot be requested again */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { openImportedStore } from '../backup/former-files.ts';
 import { ResponseCache } from '../cache/response-cache.ts';
-import { openRedisCache } from '../cache/open-redis-cache.ts';
+import { openDurableCache } from '../cache/open-durable-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { checkRedisOf } from '../redis/check-redis.ts';
 import { RedisMemoryWatch } from '../redis/memory.ts';
@@ -135,7 +135,7 @@ export async function openGateway(
   const isFirstWorker = (): boolean => link?.isFirst !== false;
   const historyStore =
     settings.STATUS_PAGE === 'off' ? undefined : new HistoryStore(store, metrics.longHistory, log, isFirstWorker);
-  const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
+  const durable = openDurableCache(settings, metrics.cache, log);
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
   await Promise.all([store.waitUntilReady(REDIS_OPEN_TIMEOUT_MS), limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS)]);
   const limitMb = settings.MEMORY_LIMIT_MB;
@@ -158,7 +158,7 @@ export async function openGateway(
       log,
       memory,
       cache,
-      redisCache,
+      durable,
       link,
       leases,
     },
@@ -169,7 +169,7 @@ export async function openGateway(
   link?.on('drains', () => drains.follow());
   const closeParts = async (): Promise<void> => {
     tokens?.keys.close();
-    const stores = [limiter.close(), usage.close(), historyStore?.close(), redisCache?.close()];
+    const stores = [limiter.close(), usage.close(), historyStore?.close(), durable?.close()];
     await Promise.all([networks.close(), drains.close(), ...stores]);
     await store.close();
   };

@@ -1,19 +1,23 @@
-import type * as Sqlite from '@photostructure/sqlite';
-import { closeSync, existsSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { clock, type Timer } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
 import { isObject } from '../collections/is-object.ts';
-import { loadPackage } from '../config/load-package.ts';
 import { errorCode, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
-  appendPrivateFile,
-  giveToFolderOwner,
-  isDiskFull,
-  isDiskFullAt,
-  makePrivateFolderFor,
-} from './private-file.ts';
+  BUSY,
+  damaged,
+  FULL,
+  IO_ERROR,
+  LOCKED,
+  makePrivateFile,
+  openSqlite,
+  sqliteCodeOf as codeOf,
+  type Database,
+  type Statement,
+} from './open-sqlite.ts';
+import { appendPrivateFile, isDiskFull, isDiskFullAt } from './private-file.ts';
 import { StoreError, StoreFull } from './store-error.ts';
 import type { AddOptions, ChangeListener, PutOptions, Store, Sums } from './store.ts';
 
@@ -49,30 +53,15 @@ const RESERVE_BYTES = 2 ** 18;
 const GROUP_OR_OTHERS_WRITE = 0o022;
 const GROUP_OR_OTHERS_READ = 0o044;
 
-/** Result codes of SQLite (https://sqlite.org/rescode.html). */
-const BUSY = 5;
-const LOCKED = 6;
-const IO_ERROR = 10;
-const FULL = 13;
-const damaged = [11, 26];
-
-/** `f_type` of network file systems: SQLite's shared memory works on one machine only, and their locks are unreliable. */
-const networkFileSystems: Readonly<Record<number, string>> = {
-  0x6969: 'NFS',
-  0x517b: 'SMB',
-  0xff534d42: 'CIFS',
-  0xfe534d42: 'SMB',
-};
-
 interface OpenFile {
-  readonly database: Sqlite.DatabaseSyncInstance;
-  readonly get: Sqlite.StatementSyncInstance;
-  readonly scan: Sqlite.StatementSyncInstance;
-  readonly names: Sqlite.StatementSyncInstance;
-  readonly put: Sqlite.StatementSyncInstance;
-  readonly delete: Sqlite.StatementSyncInstance;
-  readonly expire: Sqlite.StatementSyncInstance;
-  readonly dataVersion: Sqlite.StatementSyncInstance;
+  readonly database: Database;
+  readonly get: Statement;
+  readonly scan: Statement;
+  readonly names: Statement;
+  readonly put: Statement;
+  readonly delete: Statement;
+  readonly expire: Statement;
+  readonly dataVersion: Statement;
 }
 
 interface Write {
@@ -295,7 +284,7 @@ export class FileStore implements Store {
   }
 
   #transact(batch: readonly Write[]): void {
-    const file = (this.#file ??= createFile(this.#path, this.#log));
+    const file = (this.#file ??= makeFile(this.#path, this.#log));
     const isLasting = batch.some((write) => write.isLasting);
     // In the mode NORMAL, a power cut may undo the last transactions; SIGKILL does not.
     file.database.exec(`PRAGMA synchronous = ${isLasting ? 'FULL' : 'NORMAL'}; BEGIN IMMEDIATE`);
@@ -369,39 +358,19 @@ export class FileStore implements Store {
   }
 }
 
-/** Makes the file and its folder, if they are missing, for the owner of the folder. SQLite gives its other files the same mode and owner. */
-function createFile(path: string, log: Log): OpenFile {
-  if (!existsSync(path)) {
-    makePrivateFolderFor(path);
-    try {
-      const made = openSync(path, 'wx', 0o600);
-      try {
-        giveToFolderOwner(made, path);
-      } finally {
-        closeSync(made);
-      }
-    } catch (error) {
-      // Another process was first.
-      if (errorCode(error) !== 'EEXIST') throw error;
-    }
-  }
+function makeFile(path: string, log: Log): OpenFile {
+  makePrivateFile(path);
   return openFile(path, log);
 }
 
 function openFile(path: string, log: Log): OpenFile {
-  const { type } = statfsSync(dirname(path));
-  const network = networkFileSystems[type];
-  if (network !== undefined)
-    throw new StoreError(`${path} is on ${network}: set DATA_DIR to a local disk, or REDIS_URL to a Redis`);
   const mode = process.platform === 'win32' ? 0 : statSync(path).mode & 0o777;
   // Others could add keys.
   if ((mode & GROUP_OR_OTHERS_WRITE) !== 0)
     throw new StoreError(`${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`);
   if ((mode & GROUP_OR_OTHERS_READ) !== 0) log.warn('other accounts may read keys and usage: chmod 600 gatehouse.db');
-  const { DatabaseSync } = loadPackage('@photostructure/sqlite') as typeof Sqlite;
-  const database = new DatabaseSync(path);
+  const database = openSqlite(path);
   try {
-    database.exec('PRAGMA journal_mode = WAL');
     const version = database.prepare('PRAGMA user_version');
     if (versionIn(version) < VERSION) {
       database.exec('BEGIN IMMEDIATE');
@@ -434,7 +403,7 @@ function openFile(path: string, log: Log): OpenFile {
   }
 }
 
-function versionIn(statement: Sqlite.StatementSyncInstance): number {
+function versionIn(statement: Statement): number {
   return (statement.get() as { user_version: number }).user_version;
 }
 
@@ -450,12 +419,6 @@ function sumsIn(text = '{}'): Sums {
   } catch {
     return {};
   }
-}
-
-/** Primary result code of SQLite; undefined: the error is another one. */
-function codeOf(error: unknown): number | undefined {
-  const { errcode } = error as { errcode?: unknown };
-  return typeof errcode === 'number' ? errcode & 0xff : undefined;
 }
 
 function storeError(path: string, error: unknown): unknown {

@@ -42,12 +42,12 @@ it('no entry is served as soon as a lower head is seen, until an upstream return
 
 it('everything is dropped once a lower head is confirmed, although a node behind the same URL has the final block', async () => {
   const { node, found, final, poller } = await withFinalEntries();
-  const { since } = final;
+  const { generation } = final;
   const { head } = new ScriptedChain({ from: 1 });
   // Only polls reach the node that restarted.
   node.response('eth_getBlockByNumber', head);
   await eventually(() => poller.view.head?.number === 1n);
-  await eventually(() => found().every((result) => result === undefined) && final.since !== since);
+  await eventually(() => found().every((result) => result === undefined) && final.generation !== generation);
 });
 
 it('after a pause in head polls, entries are served once an upstream returned the final block', async () => {
@@ -60,25 +60,25 @@ it('after a pause in head polls, entries are served once an upstream returned th
 
 it('after a pause in head polls, nothing is served if an upstream has another block in place of the final one', async () => {
   const { poller, upstream, unwatch, found, node, final, waitForHead } = await withFinalEntries();
-  const { since } = final;
+  const { generation } = final;
   unwatch();
   await eventually(() => poller.view.headOf(upstream) === undefined);
   node.chain = new ScriptedChain({ from: 100 });
   node.chain.mine(30);
   expect(found()).toEqual(none);
   await waitForHead(node.chain.head);
-  await eventually(() => final.since !== since && found().every((result) => result === undefined));
+  await eventually(() => final.generation !== generation && found().every((result) => result === undefined));
 });
 
 it('a newer final block is recorded only if the upstream still has the recorded one', async () => {
   const { node, found, finalise, waitForHead, final } = await withFinalEntries();
-  const { since } = final;
+  const { generation } = final;
   // The same height, so that no lower head is seen.
   node.chain = new ScriptedChain({ from: 100 });
   await waitForHead(node.chain.mine(30));
   expect(await finalise(node.chain.byNumber('0x6e'))).toBe(false);
   expect(await finalise(node.chain.byNumber('0x6e'))).toBe(true);
-  expect(final.since).not.toBe(since);
+  expect(final.generation).not.toBe(generation);
   expect(found()).toEqual(none);
 });
 

@@ -4,7 +4,7 @@ import { ResponseCache, type CachedResponse } from '../../gateway/cache/response
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import { SharedChain } from '../../gateway/cache/shared-chain.ts';
 import { MethodCache } from '../../gateway/cache/method-cache.ts';
-import type { RedisCache } from '../../gateway/cache/redis-cache.ts';
+import type { DurableCache } from '../../gateway/cache/durable-cache.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { recordServed } from '../../gateway/call/record-served.ts';
@@ -25,7 +25,7 @@ export const latest = [account, 'latest'];
 export async function followCache({
   finalized = -1,
   maxBytes = 1_000_000,
-  redisCache = undefined as RedisCache | undefined,
+  durable = undefined as DurableCache | undefined,
   chain = new ScriptedChain({ from: 100 }),
 } = {}) {
   const { poller, watch, nodes, upstreams } = await withHeads([chain]);
@@ -37,7 +37,7 @@ export async function followCache({
   const final = new FinalChain(
     poller,
     (block) => Promise.resolve(block === 'finalized' ? finalBlock : (nodes[0]?.chain.byNumber(block) ?? null)),
-    (id) => redisCache && new SharedChain(redisCache, 'test:7', id),
+    (id) => durable && new SharedChain(durable, 'test:7', id),
   );
   let refreshes = 0;
   /** Makes the node report this block as final, and refreshes. @returns whether it is final then */
@@ -48,11 +48,11 @@ export async function followCache({
     final.includes(2n ** 60n, clock.now() + refreshes * 60_000);
     await new Promise(setImmediate);
     const isFinal = (): boolean => final.includes(BigInt(block?.number ?? 0), clock.now());
-    if (redisCache !== undefined) await eventually(() => isFinal() && final.sharedId(clock.now()) !== undefined);
+    if (durable !== undefined) await eventually(() => isFinal() && final.sharedId(clock.now()) !== undefined);
     return isFinal();
   };
   if (finalBlock !== null) expect(await finalise(finalBlock)).toBe(true);
-  const counted = { hit: 0, redis: 0, miss: 0 };
+  const counted = { hit: 0, disk: 0, redis: 0, miss: 0 };
   const cacheOf = (name: string): MethodCache => {
     const spec = specOf(name);
     const count = (outcome: keyof typeof counted): void => {
@@ -62,7 +62,7 @@ export async function followCache({
       network: 'test:7',
       spec,
       cache: responses,
-      redisCache,
+      durable,
       chain: poller,
       final,
       count,
@@ -93,7 +93,7 @@ export async function followCache({
         servedElsewhere: undefined,
       };
       recordServed(poller, upstream, call, response, clock.now());
-      cache.store(params, text, response, headHash, { since: final.since, isRequestedAgain: true });
+      cache.store(params, text, response, headHash, { generation: final.generation, isRequestedAgain: true });
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
     },
@@ -130,7 +130,7 @@ export async function callThroughCache(
   request: (sentTo: SentTo) => Promise<UpstreamResponse>,
 ): Promise<UpstreamResponse | CachedResponse> {
   const text = JSON.stringify(params);
-  const found = cache.find(text) ?? (await cache.findShared(params, text));
+  const found = cache.find(text) ?? (await cache.findDurable(params, text));
   if (found !== undefined) return { kind: 'cached', result: found };
   const missed = cache.missed(text);
   const sentTo: SentTo = { headHash: undefined };

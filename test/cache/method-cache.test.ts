@@ -135,7 +135,7 @@ it('memory is bounded, and hits and misses are counted', async () => {
   expect(responses.counts.bytes).toBeLessThanOrEqual(20_000);
   expect(responses.counts.entries).toBeGreaterThan(20);
   expect(store('eth_getCode', [account, '0x64'], `0x${'1'.repeat(20_000)}`).first).toBeUndefined();
-  expect(counted).toEqual({ hit: 200, redis: 0, miss: 0 });
+  expect(counted).toEqual({ hit: 200, disk: 0, redis: 0, miss: 0 });
   const cache = cacheOf('eth_getBalance');
   const request = (sentTo: SentTo) => {
     sentTo.headHash = poller.view.head?.hash;
@@ -144,7 +144,7 @@ it('memory is bounded, and hits and misses are counted', async () => {
   expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'result', result: '0x5' });
   expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'cached', result: '"0x5"' });
   expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'cached', result: '"0x5"' });
-  expect(counted).toEqual({ hit: 201, redis: 0, miss: 2 });
+  expect(counted).toEqual({ hit: 201, disk: 0, redis: 0, miss: 2 });
 });
 
 async function mineAndFollow(

@@ -1,8 +1,11 @@
+import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import type { MethodCache } from '../../gateway/cache/method-cache.ts';
-import { openRedisCache } from '../../gateway/cache/open-redis-cache.ts';
+import { openDurableCache } from '../../gateway/cache/open-durable-cache.ts';
 import { RedisCache } from '../../gateway/cache/redis-cache.ts';
+import { readSettings } from '../../gateway/config/settings.ts';
+import { CacheMetrics } from '../../gateway/metrics/cache-metrics.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { RedisLink } from '../../gateway/redis/link.ts';
@@ -50,8 +53,8 @@ async function openCache(maxWaitMs = 10_000): Promise<RedisCache> {
 
 async function openTwo() {
   const chain = new ScriptedChain({ from: 100 });
-  const one = await followCache({ finalized: 100, redisCache: await openCache(), chain });
-  const other = await followCache({ finalized: 100, redisCache: await openCache(), chain: chain.copy() });
+  const one = await followCache({ finalized: 100, durable: await openCache(), chain });
+  const other = await followCache({ finalized: 100, durable: await openCache(), chain: chain.copy() });
   return { one, other };
 }
 
@@ -65,7 +68,7 @@ it('a permanently valid result of one gateway is a hit in another', async () => 
   expect(await callThroughCache(cache, atFinal, noUpstream)).toEqual({ kind: 'cached', result: JSON.stringify(word) });
   // The second gateway has it in memory now.
   expect(cache.find(JSON.stringify(atFinal))).toBe(JSON.stringify(word));
-  expect(other.counted).toEqual({ hit: 1, redis: 1, miss: 0 });
+  expect(other.counted).toEqual({ hit: 1, disk: 0, redis: 1, miss: 0 });
   const [name = ''] = (await redis.cli('KEYS', 'gatehouse:answer:*')).split('\n');
   expect(name).toMatch(/^gatehouse:answer:\d+\.\d+\.\d+:test:7:[\da-f-]{36}:eth_getStorageAt:[\w-]{43}$/);
   expect(Number(await redis.cli('TTL', name))).toBeGreaterThan(3_600);
@@ -106,23 +109,23 @@ describe('the record of the chain in Redis', () => {
   };
 
   it('is compared with the upstreams before an entry is used: until then, and on another chain, there is none', async () => {
-    const one = await followCache({ finalized: 100, redisCache: await openCache() });
+    const one = await followCache({ finalized: 100, durable: await openCache() });
     one.store('eth_getStorageAt', atFinal, word);
     await written();
     // A gateway that starts after the node was wiped; its number 100 is another block.
-    const other = await followCache({ redisCache: await openCache() });
+    const other = await followCache({ durable: await openCache() });
     expect(await result(other.cacheOf('eth_getStorageAt'))).toEqual(responseOf('0x5'));
     expect(await other.finalise(other.chain.head)).toBe(true);
     expect(await result(other.cacheOf('eth_getStorageAt'))).toBe('"0x5"');
     await written();
     expect(outcomes['found']).toBeUndefined();
     // A third one, on the same chain as the second.
-    const third = await followCache({ redisCache: await openCache(), chain: other.chain.copy() });
+    const third = await followCache({ durable: await openCache(), chain: other.chain.copy() });
     expect(third.final.sharedId(clock.now())).toBeUndefined();
     await eventually(() => third.final.sharedId(clock.now()) !== undefined);
     expect(await third.finalise(third.chain.head)).toBe(true);
     expect(await result(third.cacheOf('eth_getStorageAt'))).toBe('"0x5"');
-    expect(third.counted).toEqual({ hit: 0, redis: 1, miss: 0 });
+    expect(third.counted).toEqual({ hit: 0, disk: 0, redis: 1, miss: 0 });
   });
 
   it('has a new id after the entries are dropped, which other gateways use too', async () => {
@@ -191,7 +194,7 @@ it.each([
 });
 
 it('calls do not wait for a Redis that hangs or is unreachable, and use it again once it responds', async () => {
-  const { cacheOf } = await followCache({ finalized: 100, redisCache: await openCache(20) });
+  const { cacheOf } = await followCache({ finalized: 100, durable: await openCache(20) });
   const request = (): Promise<UpstreamResponse> => Promise.resolve(responseOf('0x5'));
   let slot = 0;
   const call = async (): Promise<void> => {
@@ -212,7 +215,8 @@ it('calls do not wait for a Redis that hangs or is unreachable, and use it again
 });
 
 it('the error about a malformed URL names the setting and does not show the URL', () => {
-  const open = (): unknown => openRedisCache({ CACHE_REDIS_URL: 'redis//me:secret@host' }, count, openLog('silent'));
+  const settings = readSettings({ CACHE_REDIS_URL: 'redis//me:secret@host' });
+  const open = (): unknown => openDurableCache(settings, new CacheMetrics(new Registry()), openLog('silent'));
   expect(open).toThrow(/^CACHE_REDIS_URL: expected redis:/);
   expect(open).not.toThrow(/secret/);
 });
@@ -252,7 +256,7 @@ it('between two real gateways a key without permission gets no shared result, an
   });
   const { value } = await readMetrics(other.address);
   expect(value('gatehouse_cache_lookups_total', { method: 'eth_getStorageAt', outcome: 'redis' })).toBe(1);
-  expect(value('gatehouse_cache_redis_operations_total', { outcome: 'found' })).toBe(1);
+  expect(value('gatehouse_cache_durable_operations_total', { outcome: 'found' })).toBe(1);
   const names = await redis.cli('KEYS', '*');
   for (const secret of [one.key, other.key, key]) {
     expect(names).not.toContain(secret);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { readLine, writeLine } from '../../gateway/backup/backup-line.ts';
 import { packageRoot, version } from '../../gateway/config/package.ts';
 import { settingRows } from '../../gateway/config/settings.ts';
-import { redisPrefixOf } from '../../gateway/cache/redis-cache.ts';
+import { resultPrefixOf } from '../../gateway/cache/durable-cache.ts';
 
 const page = readFileSync(join(packageRoot, 'docs/upgrading.md'), 'utf8');
 const changelog = readFileSync(join(packageRoot, 'CHANGELOG.md'), 'utf8');
@@ -39,7 +39,7 @@ describe('docs/upgrading.md', () => {
   });
 
   it('shared cache entries have the version in their name', () => {
-    expect(redisPrefixOf('base')).toContain(`:${version}:`);
+    expect(resultPrefixOf('base')).toContain(`:${version}:`);
   });
 
   it('has the defaults of the code', () => {

@@ -44,10 +44,10 @@ async function withTwoGateways() {
       await redisCache.get('nothing');
       return isUp;
     });
-    const { final, responses } = await followCache({ finalized: 100, redisCache, chain: ofGateway });
+    const { final, responses } = await followCache({ finalized: 100, durable: redisCache, chain: ofGateway });
     const counted: string[] = [];
     const parts = new PartCache({
-      ...{ cache: responses, redisCache, final, network: 'test:7', method: 'eth_getLogs' },
+      ...{ cache: responses, durable: redisCache, final, network: 'test:7', method: 'eth_getLogs' },
       count: (outcome) => counted.push(outcome),
     });
     const inMemory = (filter: RangeFilter) => parts.findAtStart(filter, { from: 0, to: 50 }, clock.now());
@@ -65,10 +65,10 @@ it('a final part of one gateway is found by another one, in Redis and then in it
   expect(one.inMemory(filter)).toEqual({ to: 9, elements });
   await eventually(() => written() === 1);
   expect(other.inMemory(filter)).toBeUndefined();
-  expect(await other.parts.findShared(filter, range)).toEqual({ to: 9, elements });
+  expect(await other.parts.findDurable(filter, range)).toEqual({ to: 9, elements });
   expect(other.inMemory(filter)).toEqual({ to: 9, elements });
-  expect(await other.parts.findShared(filterOf(contracts[1]), range)).toBeUndefined();
-  expect(await other.parts.findShared(filter, { from: 0, to: 4 })).toBeUndefined();
+  expect(await other.parts.findDurable(filterOf(contracts[1]), range)).toBeUndefined();
+  expect(await other.parts.findDurable(filter, { from: 0, to: 4 })).toBeUndefined();
   expect([one.counted, other.counted]).toEqual([['hit'], ['redis', 'hit', 'miss', 'miss']]);
   const [key = ''] = (await redis.cli('KEYS', 'gatehouse:answer:*')).trim().split('\n');
   expect(key).toMatch(/:test:7:[0-9a-f-]{36}:eth_getLogs:[\w-]{43}$/);
@@ -81,11 +81,11 @@ it('parts of another chain and empty lists are not found', async () => {
   one.parts.store(filter, { from: 10, to: 19 }, Buffer.from(''));
   one.parts.store(filter, range, elements);
   await eventually(() => written() === 1);
-  expect(await other.parts.findShared(filter, { from: 10, to: 19 })).toBeUndefined();
+  expect(await other.parts.findDurable(filter, { from: 10, to: 19 })).toBeUndefined();
   one.final.drop();
   other.final.drop();
   expect(one.inMemory(filter)).toBeUndefined();
-  expect(await other.parts.findShared(filter, range)).toBeUndefined();
+  expect(await other.parts.findDurable(filter, range)).toBeUndefined();
 });
 
 it('a gateway with CACHE_REDIS_URL writes final parts to it', async () => {

@@ -1,0 +1,35 @@
+import { promisify } from 'node:util';
+import { constants, gunzip, gzip } from 'node:zlib';
+
+/** Compressing smaller entries costs more than it saves. */
+const COMPRESS_OVER_BYTES = 1_000;
+
+/** Protects the memory from entries that another program wrote. */
+const MAX_DECOMPRESSED_BYTES = 16_000_000;
+
+const gzipAsync = promisify(gzip);
+const gunzipAsync = promisify(gunzip);
+const options = { level: constants.Z_BEST_SPEED };
+
+/** The first byte of gzip data. JSON never starts with it. */
+const GZIP_FIRST_BYTE = 0x1f;
+
+/** Compresses large entries with gzip: `redis-cli get … | gunzip` shows them. */
+export function compress(json: string | Buffer): Promise<Buffer> | string | Buffer {
+  return json.length > COMPRESS_OVER_BYTES ? gzipAsync(json, options) : json;
+}
+
+/** @returns a string for small entries @throws Error for bytes that `compress` cannot have returned, see `isContentError` */
+export async function decompress(bytes: Buffer): Promise<string | Buffer> {
+  if (bytes[0] === GZIP_FIRST_BYTE) return gunzipAsync(bytes, { maxOutputLength: MAX_DECOMPRESSED_BYTES });
+  if (bytes.length > COMPRESS_OVER_BYTES) throw new RangeError('the entry is too long to be uncompressed');
+  const text = bytes.toString();
+  JSON.parse(text);
+  return text;
+}
+
+/** Whether `decompress` threw it. */
+export function isContentError(error: unknown): boolean {
+  const { code = '' } = error as { code?: unknown };
+  return error instanceof SyntaxError || error instanceof RangeError || String(code).startsWith('Z_');
+}

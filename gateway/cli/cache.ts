@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import { Command } from 'commander';
+import { clearDiskCache } from '../cache/disk-cache.ts';
+import { cachePathIn } from '../cache/open-durable-cache.ts';
+import { clearRedisCache } from '../cache/redis-cache.ts';
+import { openLog } from '../config/log.ts';
+import type { Settings } from '../config/settings.ts';
+import { RedisLink } from '../redis/link.ts';
+import { parseRedisUrl } from '../redis/url.ts';
+import { storeUnreachable } from '../store/redis-store.ts';
+import { examples } from './examples.ts';
+import { OPEN_TIMEOUT_MS } from './keys.ts';
+
+type CacheSettings = Pick<Settings, 'CACHE_REDIS_URL' | 'DATA_DIR'>;
+
+/** Makes the command `gatehouse cache clear`. */
+export function cacheCommand(settings: () => CacheSettings, out: (text: string) => void): Command {
+  const cache = new Command('cache').description('The cached responses about final blocks');
+  cache
+    .command('clear')
+    .description('Remove the cached responses of a network, or of all; running gateways forget theirs within 30 s')
+    .argument('[network]', 'slug of the network')
+    .option('--json', 'print {"networks":…} on one line')
+    .addHelpText('after', examples('cache clear', 'cache clear base'))
+    .action(async (network: string | undefined, { json }: { json?: true }) => {
+      const networks = await clear(settings(), network);
+      out(json ? `${JSON.stringify({ networks })}\n` : `Removed the cached responses of ${networks} networks\n`);
+    });
+  return cache;
+}
+
+async function clear({ CACHE_REDIS_URL: url, DATA_DIR }: CacheSettings, network: string | undefined): Promise<number> {
+  if (url === undefined) {
+    const path = cachePathIn(DATA_DIR);
+    return existsSync(path) ? clearDiskCache(path, network) : 0;
+  }
+  const link = new RedisLink({
+    purpose: 'cache',
+    address: parseRedisUrl(url, 'CACHE_REDIS_URL'),
+    log: openLog('silent'),
+  });
+  try {
+    if (!(await link.waitUntilUp(OPEN_TIMEOUT_MS))) throw storeUnreachable(link.lastError);
+    return await clearRedisCache(link, network);
+  } finally {
+    await link.close();
+  }
+}

@@ -1,0 +1,65 @@
+import type * as Sqlite from '@photostructure/sqlite';
+import { closeSync, existsSync, openSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { loadPackage } from '../config/load-package.ts';
+import { errorCode } from '../config/log.ts';
+import { giveToFolderOwner, makePrivateFolderFor } from './private-file.ts';
+import { StoreError } from './store-error.ts';
+
+export type Database = Sqlite.DatabaseSyncInstance;
+export type Statement = Sqlite.StatementSyncInstance;
+
+/** `f_type` of network file systems: SQLite's shared memory works on one machine only, and their locks are unreliable. */
+const networkFileSystems: Readonly<Record<number, string>> = {
+  0x6969: 'NFS',
+  0x517b: 'SMB',
+  0xff534d42: 'CIFS',
+  0xfe534d42: 'SMB',
+};
+
+/** Opens a file of SQLite with a write-ahead log. @throws StoreError for a network file system; Error of SQLite */
+export function openSqlite(path: string): Database {
+  const { type } = statfsSync(dirname(path));
+  const network = networkFileSystems[type];
+  if (network !== undefined)
+    throw new StoreError(`${path} is on ${network}: set DATA_DIR to a local disk, or REDIS_URL to a Redis`);
+  const { DatabaseSync } = loadPackage('@photostructure/sqlite') as typeof Sqlite;
+  const database = new DatabaseSync(path);
+  try {
+    database.exec('PRAGMA journal_mode = WAL');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Makes the file and its folder, if they are missing, for the owner of the folder. SQLite gives its other files the same mode and owner. */
+export function makePrivateFile(path: string): void {
+  if (existsSync(path)) return;
+  makePrivateFolderFor(path);
+  try {
+    const made = openSync(path, 'wx', 0o600);
+    try {
+      giveToFolderOwner(made, path);
+    } finally {
+      closeSync(made);
+    }
+  } catch (error) {
+    // Another process was first.
+    if (errorCode(error) !== 'EEXIST') throw error;
+  }
+}
+
+/** Primary result code of SQLite (https://sqlite.org/rescode.html); undefined: the error is another one. */
+export function sqliteCodeOf(error: unknown): number | undefined {
+  const { errcode } = error as { errcode?: unknown };
+  return typeof errcode === 'number' ? errcode & 0xff : undefined;
+}
+
+/** Result codes. */
+export const BUSY = 5;
+export const LOCKED = 6;
+export const IO_ERROR = 10;
+export const FULL = 13;
+export const damaged = [11, 26];
