@@ -104,7 +104,7 @@ export class SimulatedGateway {
     return currentConditions({
       networks: () => [this.#network],
       upstreams: this.#conditions,
-      keys: { isAvailable: true, isFull: false },
+      store: { isUp: true, isFull: false },
       memoryState: () => 'normal',
       configuration: () => ({ refused: null }) as Configuration,
     });

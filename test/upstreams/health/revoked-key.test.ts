@@ -342,7 +342,10 @@ it('a Retry-After that a call of one worker gets pauses the upstream for all wor
   const method = 'eth_getStorageAt';
   const node = await startFakeNode({ chainId: CHAIN_ID, responses: { [method]: word(1) } });
   const files = {
-    test: network(CHAIN_ID, [], { upstreams: [{ name: 'node', url: node.url, batch: false }], failsafe: { hedgeAfterMs: 'off' } }),
+    test: network(CHAIN_ID, [], {
+      upstreams: [{ name: 'node', url: node.url, batch: false }],
+      failsafe: { hedgeAfterMs: 'off' },
+    }),
   };
   const workers = new LinkedWorkers();
   new MachineSlots(workers.router, 2).serve();
