@@ -106,7 +106,7 @@ export class FinalChain {
     await this.#chain.whenStarted(clock.now());
     while (this.#isWorking) await this.#work;
     const now = clock.now();
-    if (!this.#isChecked(now)) return;
+    if (!this.#isChecked(now) || this.#chain.view.head === undefined) return;
     this.#refreshedAt = now;
     this.#start(() => this.#refresh());
     await this.#work;

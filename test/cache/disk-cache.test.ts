@@ -9,7 +9,7 @@ import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { eventually } from '../support/eventually.ts';
 import { runCommand } from '../support/run-command.ts';
-import { makeTemporaryFolder } from '../support/temporary-folder.ts';
+import { makeFolderInMemory } from '../support/folder-in-memory.ts';
 import { account, callThroughCache, followCache, responseOf } from './follow-cache.ts';
 
 const atFinal = [account, '0x0', '0x64'];
@@ -17,7 +17,7 @@ const word = `0x${'7'.repeat(64)}`;
 const neverAsked = (): Promise<never> => Promise.reject(new Error('the test expects no upstream request'));
 
 function folderOfTest(): string {
-  const folder = makeTemporaryFolder('gatehouse-cache-');
+  const folder = makeFolderInMemory('gatehouse-cache-');
   onTestFinished(() => {
     rmSync(folder, { recursive: true, force: true });
   });

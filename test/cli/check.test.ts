@@ -107,7 +107,7 @@ describe('gatehouse check', () => {
     expect(await check()).toMatchObject({
       code: EX_CONFIG,
       stderr: expect.stringMatching(
-        /verify\.share: expected number above 0, up to 1[^]*audit is not known; use verify: \{ level: observe, share: … \}/,
+        /verify\.share: expected number above 0, up to 1[^]*audit is not known: write verify: \{ level: observe, share: … \}/,
       ) as string,
     });
   });

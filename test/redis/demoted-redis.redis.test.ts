@@ -86,7 +86,7 @@ it('a gateway follows its address from a demoted primary to the new one', async 
   const replica = await start({ args: ['--replicaof', `127.0.0.1 ${primary.port}`] });
   const address = await startAddress(primary);
   const lines: string[] = [];
-  const gateway = await serve({ REDIS_URL: address.url, CACHE_REDIS_URL: address.url }, lines);
+  const gateway = await serve({ REDIS_URL: address.url, CACHE_REDIS_URL: `${address.url}/1` }, lines);
   const digest = digestOf(gateway.key);
   const id = keyIdOf(digest);
   await gateway.gateway.keys.update(id, { rate: '1000', daily: '100000' });

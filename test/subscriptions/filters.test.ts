@@ -93,7 +93,15 @@ describe('a filter', () => {
   });
 
   it('for logs returns all matching logs, as eth_getLogs does', async () => {
-    const all = [{ address: token, blockNumber: '0x1', logIndex: '0x0' }];
+    const hash = `0x${'ab'.repeat(32)}`;
+    const place = {
+      blockHash: hash,
+      blockNumber: '0x1',
+      transactionHash: hash,
+      transactionIndex: '0x0',
+      logIndex: '0x0',
+    };
+    const all = [{ address: token, ...place }];
     for (const node of nodes) node.response('eth_getLogs', all);
     const filter = { address: token, fromBlock: 'earliest' };
     const id = await result('eth_newFilter', filter);

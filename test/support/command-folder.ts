@@ -1,4 +1,5 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
@@ -7,7 +8,6 @@ import { cleanups } from './cleanups.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { openKeys } from './open-keys.ts';
 import { runCommand, type Ran } from './run-command.ts';
-import { makeTemporaryFolder } from './temporary-folder.ts';
 
 export interface AddedKey {
   readonly name?: string;
@@ -23,7 +23,7 @@ export interface Served extends Omit<TestGateway, 'save'> {
 
 /** A working directory for the commands and gateways of one test, which run in its process. */
 export class CommandFolder {
-  readonly folder = makeTemporaryFolder('gatehouse-e2e-');
+  readonly folder = mkdtempSync(join(tmpdir(), 'gatehouse-e2e-'));
   readonly #serving = new Set<Served>();
 
   /** Writes network files, which replace the included ones. */

@@ -1,4 +1,5 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openGateway, type Gateway } from '../../gateway/server/app.ts';
 import { openLog, type Log } from '../../gateway/config/log.ts';
@@ -7,7 +8,7 @@ import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { scenarioPause } from './scenario-pause.ts';
-import { makeTemporaryFolder } from './temporary-folder.ts';
+import { makeFolderInMemory } from './folder-in-memory.ts';
 
 export interface TestGateway {
   readonly gateway: Gateway;
@@ -67,8 +68,9 @@ export async function startGateway(
   log?: Log,
   link?: WorkerLink,
 ): Promise<TestGateway> {
-  const folder = makeTemporaryFolder('gatehouse-test-');
-  const dataDir = join(folder, 'data');
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
+  const memory = makeFolderInMemory('gatehouse-test-');
+  const dataDir = join(memory, 'data');
   const save: TestGateway['save'] = (files) => {
     for (const [slug, file] of Object.entries(files)) {
       const path = join(folder, `${slug}.yaml`);
@@ -85,7 +87,7 @@ export async function startGateway(
   const settings = readSettings({ ...defaults, ...env });
   const key = makeKey();
   const gateway = await openGateway(settings, env, log ?? openLog(settings.LOG_LEVEL), link).catch((error: unknown) => {
-    rmSync(folder, { recursive: true, force: true });
+    for (const made of [folder, memory]) rmSync(made, { recursive: true, force: true });
     throw error;
   });
   await addKey(gateway.keys, key).catch(() => undefined);
@@ -108,7 +110,7 @@ export async function startGateway(
     },
     async stop() {
       await gateway.drain();
-      rmSync(folder, { recursive: true, force: true });
+      for (const made of [folder, memory]) rmSync(made, { recursive: true, force: true });
     },
   };
 }

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Makes a folder for the small files of a gateway, in memory where the system has such a place: the gateway waits for the disk
- * when it makes its store, for 40 ms, and a test that starts one takes about as long.
+ * Makes a folder for the data of a gateway, in memory where the system has such a place: a gateway waits for the disk for 44 ms when it
+ * makes its store, as long as a usual test takes. Files that network files name cannot be there.
  */
-export function makeTemporaryFolder(prefix: string): string {
+export function makeFolderInMemory(prefix: string): string {
   return mkdtempSync(join(root, prefix));
 }
 
