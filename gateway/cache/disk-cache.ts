@@ -1,12 +1,16 @@
-import { existsSync, rmSync, statfsSync, truncateSync } from 'node:fs';
+import { rmSync, statfsSync, statSync, truncateSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { clock, type Timer } from '../clock/clock.ts';
-import type { Log } from '../config/log.ts';
+import { random } from '../clock/random.ts';
+import { errorCode, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { DurableCacheMetric } from '../metrics/cache-metrics.ts';
 import {
   BUSY,
   damaged,
+  FULL,
+  IO_ERROR,
   LOCKED,
   makePrivateFile,
   openSqlite,
@@ -14,6 +18,7 @@ import {
   type Database,
   type Statement,
 } from '../store/open-sqlite.ts';
+import { StoreError } from '../store/store-error.ts';
 import { compress, decompress, isContentError } from './compress-entry.ts';
 import { chainKeyOf, MAX_ENTRY_BYTES, MAX_PENDING_BYTES, type DurableCache } from './durable-cache.ts';
 
@@ -21,19 +26,29 @@ import { chainKeyOf, MAX_ENTRY_BYTES, MAX_PENDING_BYTES, type DurableCache } fro
 const GATHER_MS = 20;
 /** Bytes of one transaction. The process does nothing else meanwhile. */
 const TRANSACTION_BYTES = 256_000;
-/** Oldest entries that are removed at a time. */
-const REMOVED_AT_ONCE = 200;
+/** Another process writes for milliseconds. */
+const BUSY_TIMEOUT_MS = 5_000;
+/** Oldest entries that are removed at a time, and how often in a transaction. */
+const REMOVED_AT_ONCE = 20;
+const REMOVALS = 25;
 /** The keys of the gateway need the rest of the disk more. */
 const RESERVED_BYTES = 128_000_000;
-const RESERVE_CHECK_MS = 10_000;
-/** After the file was removed, because the disk is full or the file damaged. */
+const CHECK_INTERVAL_MS = 10_000;
+/** After the file was removed. */
 const PAUSE_MS = 60_000;
+const GROUP_OR_OTHERS_WRITE = 0o022;
+/** What does not pass while the gateway runs. */
+const lasting = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'];
 
 const schema = `
-  CREATE TABLE IF NOT EXISTS results (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, json BLOB NOT NULL)`;
+  CREATE TABLE IF NOT EXISTS results (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, checksum INTEGER NOT NULL, json BLOB NOT NULL
+  )`;
 
 interface OpenFile {
   readonly database: Database;
+  /** Of the file: another one may take its name. */
+  readonly inode: number;
   readonly get: Statement;
   readonly put: Statement;
   readonly removeOldest: Statement;
@@ -41,7 +56,7 @@ interface OpenFile {
 
 interface Waiting {
   readonly key: string;
-  readonly json: string | Buffer;
+  readonly json: Buffer;
   readonly written: (isWritten: boolean) => void;
 }
 
@@ -57,11 +72,12 @@ export class DiskCache implements DurableCache {
   readonly #count: DurableCacheMetric;
   readonly #log: Log;
   readonly #freeBytes: () => number;
-  readonly #reserveCheck: Timer;
+  readonly #check: Timer;
   #file: OpenFile | undefined;
   #waiting: Waiting[] = [];
   #pendingBytes = 0;
   #writing: Promise<void> | undefined;
+  /** Infinity: it is closed, or the folder cannot have the file. */
   #pausedUntil = -Infinity;
 
   /** @param freeBytes of the disk */
@@ -77,10 +93,11 @@ export class DiskCache implements DurableCache {
     this.#count = count;
     this.#log = log;
     this.#freeBytes = freeBytes;
-    this.#reserveCheck = clock
+    this.#check = clock
       .setInterval(() => {
-        this.#leaveReserve();
-      }, RESERVE_CHECK_MS)
+        if (this.#isReplaced) this.#closeFile();
+        else if (this.#freeBytes() < RESERVED_BYTES) this.#removeFile('the disk has less than 128 MB left');
+      }, CHECK_INTERVAL_MS)
       .unref();
   }
 
@@ -107,32 +124,40 @@ export class DiskCache implements DurableCache {
   async read(key: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {
     if (!this.#isUsable) return 'failed';
     try {
-      const row = this.#open().get.get(key) as { json: Uint8Array } | undefined;
-      return row === undefined
-        ? 'miss'
-        : { json: await decompress(Buffer.from(row.json.buffer, row.json.byteOffset, row.json.length)) };
+      const row = this.#open().get.get(key) as { checksum: number; json: Uint8Array } | undefined;
+      if (row === undefined) return 'miss';
+      const bytes = Buffer.from(row.json.buffer, row.json.byteOffset, row.json.length);
+      // After a power cut, SQLite may return the row of another key.
+      return row.checksum === checksumOf(key, bytes) ? { json: await decompress(bytes) } : 'miss';
     } catch (error) {
-      if (!isContentError(error)) this.#handleFailure(error);
+      if (isContentError(error)) return 'miss';
+      this.#handleFailure(error);
       return 'failed';
     }
   }
 
   async write(key: string, json: string | Buffer): Promise<boolean> {
     const compressed = await compress(json);
+    const bytes = typeof compressed === 'string' ? Buffer.from(compressed) : compressed;
     return new Promise((written) => {
-      this.#waiting.push({ key, json: compressed, written });
+      this.#waiting.push({ key, json: bytes, written });
       this.#writing ??= this.#writeAll();
     });
   }
 
   /** Bytes of the entries in the file. */
   get bytes(): number {
-    return this.#file === undefined ? 0 : usedBytes(this.#file.database);
+    try {
+      return this.#file === undefined ? 0 : usedBytes(this.#file.database);
+    } catch {
+      return 0;
+    }
   }
 
   async close(): Promise<void> {
-    clock.clearInterval(this.#reserveCheck);
+    clock.clearInterval(this.#check);
     await this.#writing;
+    this.#pausedUntil = Infinity;
     this.#closeFile();
   }
 
@@ -143,40 +168,49 @@ export class DiskCache implements DurableCache {
   async #writeAll(): Promise<void> {
     await clock.sleep(GATHER_MS);
     while (this.#waiting.length > 0) {
-      this.#writeSome();
+      const batch = this.#takeBatch();
+      const isWritten = await this.#writeBatch(batch);
+      for (const { written } of batch) written(isWritten);
       await timeSlicer.next();
     }
     this.#writing = undefined;
   }
 
-  /** One transaction. */
-  #writeSome(): void {
-    const batch: Waiting[] = [];
-    for (let bytes = 0; bytes < TRANSACTION_BYTES && this.#waiting.length > 0;) {
-      const next = this.#waiting.shift() as Waiting;
-      batch.push(next);
-      bytes += next.json.length;
-    }
-    const isWritten = this.#isUsable && this.#transact(batch);
-    for (const { written } of batch) written(isWritten);
+  #takeBatch(): readonly Waiting[] {
+    let bytes = 0;
+    const end = this.#waiting.findIndex(({ json }) => (bytes += json.length) > TRANSACTION_BYTES) + 1;
+    return this.#waiting.splice(0, end === 0 ? this.#waiting.length : end);
   }
 
-  #transact(batch: readonly Waiting[]): boolean {
-    try {
-      const { database, put, removeOldest } = this.#open();
-      database.exec('BEGIN IMMEDIATE');
+  /** Waits while another process writes, without blocking this one. */
+  async #writeBatch(batch: readonly Waiting[]): Promise<boolean> {
+    const deadline = clock.now() + BUSY_TIMEOUT_MS;
+    while (this.#isUsable) {
       try {
-        for (const { key, json } of batch) put.run(key, typeof json === 'string' ? Buffer.from(json) : json);
-        if (usedBytes(database) > this.#maxBytes) removeOldest.run(Math.max(REMOVED_AT_ONCE, batch.length));
-        database.exec('COMMIT');
+        this.#transact(batch);
+        return true;
       } catch (error) {
-        if (database.isTransaction) database.exec('ROLLBACK');
-        throw error;
+        if (!isBusy(error) || clock.now() > deadline) {
+          this.#handleFailure(error);
+          return false;
+        }
       }
-      return true;
+      await clock.sleep(2 + random.number() * 10);
+    }
+    return false;
+  }
+
+  #transact(batch: readonly Waiting[]): void {
+    const { database, put, removeOldest } = this.#open();
+    database.exec('BEGIN IMMEDIATE');
+    try {
+      for (const { key, json } of batch) put.run(key, checksumOf(key, json), json);
+      for (let removals = 0; removals < REMOVALS && usedBytes(database) > this.#maxBytes; removals++)
+        removeOldest.run(REMOVED_AT_ONCE);
+      database.exec('COMMIT');
     } catch (error) {
-      this.#handleFailure(error);
-      return false;
+      if (database.isTransaction) database.exec('ROLLBACK');
+      throw error;
     }
   }
 
@@ -184,76 +218,120 @@ export class DiskCache implements DurableCache {
     return (this.#file ??= openFile(this.#path));
   }
 
-  #leaveReserve(): void {
-    if (this.#freeBytes() < RESERVED_BYTES) this.#removeFile('the disk has less than 128 MB left');
+  /** Whether another process has removed the file, or put another one in its place. */
+  get #isReplaced(): boolean {
+    return this.#file !== undefined && this.#file.inode !== inodeOf(this.#path);
   }
 
   #handleFailure(error: unknown): void {
+    if (isBusy(error)) return;
     const code = sqliteCodeOf(error);
-    // Another process writes.
-    if (code === BUSY || code === LOCKED) return;
     const reason = error instanceof Error ? error.message : String(error);
-    if (code !== undefined && damaged.includes(code)) this.#removeFile(`it is damaged (${reason})`);
-    // A folder that is not writable stays so.
-    else this.#pause(`it cannot be used (${reason})`, Infinity);
+    if (this.#isReplaced) this.#closeFile();
+    else if (code !== undefined && damaged.includes(code)) this.#removeFile(`it is damaged (${reason})`);
+    else if (code === FULL || code === IO_ERROR) this.#removeFile(`it cannot be written (${reason})`);
+    else this.#pause(`it cannot be used (${reason})`, isLasting(error) ? Infinity : PAUSE_MS);
   }
 
   #removeFile(reason: string): void {
-    this.#pause(reason);
-    removeCacheFile(this.#path);
+    this.#pause(reason, PAUSE_MS);
+    removeFile(this.#path);
   }
 
-  #pause(reason: string, ms = PAUSE_MS): void {
+  #pause(reason: string, ms: number): void {
     this.#closeFile();
     if (this.#isUsable) this.#log.warn(`results about final blocks are not stored in ${this.#path}: ${reason}`);
-    this.#pausedUntil = clock.now() + ms;
+    this.#pausedUntil = Math.max(this.#pausedUntil, clock.now() + ms);
   }
 
   #closeFile(): void {
-    this.#file?.database.close();
+    try {
+      this.#file?.database.close();
+    } catch {
+      // It is damaged.
+    }
     this.#file = undefined;
   }
 }
 
-/** Removes the results of all networks. */
-export function removeCacheFile(path: string): void {
-  for (const name of [path, `${path}-wal`]) {
-    // SQLite closes its files only when its statements are collected. The disk is free at once.
-    if (existsSync(name)) truncateSync(name);
+/** Makes all gateways forget the results of a network: none finds them in the file. @param slug undefined: of all @returns the number of networks @throws StoreError */
+export async function clearDiskCache(path: string, slug = '%'): Promise<number> {
+  const deadline = clock.now() + BUSY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      const { database } = openFile(path);
+      try {
+        return database.prepare('DELETE FROM results WHERE key LIKE ?').run(chainKeyOf(`${slug}:%`)).changes;
+      } finally {
+        database.close();
+      }
+    } catch (error) {
+      if (!isBusy(error) || clock.now() > deadline)
+        throw new StoreError(`${path} cannot be used (${error instanceof Error ? error.message : String(error)})`);
+    }
+    await clock.sleep(2 + random.number() * 10);
   }
-  for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
 }
 
-/** @param slug of the network; undefined: all @returns the number of networks whose results were removed */
-export function clearDiskCache(path: string, slug = '%'): number {
-  const { database } = openFile(path);
+function removeFile(path: string): void {
   try {
-    const remove = database.prepare('DELETE FROM results WHERE key LIKE ?');
-    // The records of chains first: without them, no gateway finds the results.
-    const networks = remove.run(chainKeyOf(`${slug}:%`)).changes;
-    remove.run(`gatehouse:answer:%:${slug}:%`);
-    return networks;
-  } finally {
-    database.close();
+    // SQLite closes its files only when its statements are collected. The disk is free at once.
+    for (const name of [path, `${path}-wal`]) truncateSync(name);
+  } catch {
+    // Another process was first.
+  }
+  for (const suffix of ['', '-wal', '-shm']) {
+    try {
+      rmSync(`${path}${suffix}`, { force: true });
+    } catch {
+      // The next attempt to open it fails, too.
+    }
   }
 }
 
 function openFile(path: string): OpenFile {
   makePrivateFile(path);
+  // Others could add results.
+  if (process.platform !== 'win32' && (statSync(path).mode & GROUP_OR_OTHERS_WRITE) !== 0) {
+    removeFile(path);
+    makePrivateFile(path);
+  }
   const database = openSqlite(path);
   try {
     // A power cut may damage the file: then it is removed.
     database.exec(`PRAGMA synchronous = OFF; ${schema}`);
     return {
       database,
-      get: database.prepare('SELECT json FROM results WHERE key = ?'),
-      put: database.prepare('INSERT OR REPLACE INTO results (key, json) VALUES (?, ?)'),
-      removeOldest: database.prepare('DELETE FROM results WHERE id IN (SELECT id FROM results ORDER BY id LIMIT ?)'),
+      inode: inodeOf(path) ?? 0,
+      get: database.prepare('SELECT checksum, json FROM results WHERE key = ?'),
+      put: database.prepare('INSERT OR REPLACE INTO results (key, checksum, json) VALUES (?, ?, ?)'),
+      removeOldest: database.prepare(
+        `DELETE FROM results WHERE id IN (
+          SELECT id FROM results WHERE key NOT LIKE '${chainKeyOf('%')}' ORDER BY id LIMIT ?
+        )`,
+      ),
     };
   } catch (error) {
     database.close();
     throw error;
   }
+}
+
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+function checksumOf(key: string, json: Buffer): number {
+  return crc32(json, crc32(key));
+}
+
+function isBusy(error: unknown): boolean {
+  const code = sqliteCodeOf(error);
+  return code === BUSY || code === LOCKED;
+}
+
+function isLasting(error: unknown): boolean {
+  return error instanceof StoreError || lasting.includes(errorCode(error));
 }
 
 function usedBytes(database: Database): number {

@@ -131,6 +131,7 @@ export class FinalChain {
     this.#marks = this.#chain.view.marks;
     this.#newest = undefined;
     this.#refreshedAt = -Infinity;
+    this.#shared?.giveUp();
     this.#shared = this.#openShared(random.uuid());
     this.#knownId = undefined;
   }

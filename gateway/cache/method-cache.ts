@@ -118,13 +118,19 @@ export class MethodCache {
     const result = response.kind === 'large' ? Buffer.concat(response.parts) : toShared(response);
     const { proof } = response;
     if (validity.while === 'always') this.#storePermanently(text, result, proof);
-    else this.#storeInMemory(text, result, validity, proof);
+    // What was forgotten meanwhile stays so.
+    else this.#storeInMemory(text, result, validity, proof, generation);
     return result;
   }
 
-  #storeInMemory(text: string, result: string | Buffer, validity: Validity, proof: Proof | undefined): void {
-    const { cache, final } = this.#options;
-    cache.set(this.#prefix + text, { result, validity, generation: final.generation, proof });
+  #storeInMemory(
+    text: string,
+    result: string | Buffer,
+    validity: Validity,
+    proof: Proof | undefined,
+    generation = this.#options.final.generation,
+  ): void {
+    this.#options.cache.set(this.#prefix + text, { result, validity, generation, proof });
   }
 
   /** The durable cache has no proofs, so that verified results are in memory only. */

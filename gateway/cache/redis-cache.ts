@@ -70,7 +70,8 @@ export class RedisCache implements DurableCache {
       const bytes = await this.#link.redis.getBuffer(key);
       return bytes === null ? 'miss' : { json: await decompress(bytes) };
     } catch (error) {
-      this.#handleFailure(error);
+      if (isContentError(error)) return 'miss';
+      this.#link.reportFailure(error);
       return 'failed';
     }
   }
@@ -81,7 +82,7 @@ export class RedisCache implements DurableCache {
       await this.#link.redis.set(key, await compress(json), 'EX', EXPIRY_S);
       return true;
     } catch (error) {
-      this.#handleFailure(error);
+      this.#link.reportFailure(error);
       return false;
     }
   }
@@ -92,11 +93,6 @@ export class RedisCache implements DurableCache {
 
   get #isUsable(): boolean {
     return this.#link.isUp && clock.now() >= this.#pausedUntil;
-  }
-
-  /** An entry that cannot be decompressed is not a failure of Redis. */
-  #handleFailure(error: unknown): void {
-    if (!isContentError(error)) this.#link.reportFailure(error);
   }
 }
 

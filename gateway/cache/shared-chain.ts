@@ -13,6 +13,10 @@ interface SharedRecord {
   readonly block: FinalBlock | undefined;
 }
 
+/** Ids whose entries this process gave up. */
+const givenUp = new Set<string>();
+const MAX_GIVEN_UP = 1_000;
+
 /**
  * Maintains the record in a durable cache by which gateways agree on the chain of their entries. The keys of entries contain
  * the record's id. A gateway uses them only if its upstreams have the recorded block; if they have another one, it writes a
@@ -50,7 +54,9 @@ export class SharedChain {
   ): Promise<FinalBlock | undefined> {
     const found = this.#replacesRecord ? 'miss' : await this.#cache.read(this.#key);
     if (found === 'miss' && this.#hasRecord) this.#ownId = undefined;
-    const record = typeof found === 'string' ? undefined : parseRecord(found.json);
+    const read = typeof found === 'string' ? undefined : parseRecord(found.json);
+    // A gateway that had read it before has written it again.
+    const record = read !== undefined && givenUp.has(read.id) ? undefined : read;
     const isSame = record?.block === undefined || record.block.hash === newest?.hash || (await hasBlock(record.block));
     if (found === 'failed' || isSame === undefined) return this.#suspend(newest);
     if (record !== undefined && isSame) this.#ownId = record.id;
@@ -64,6 +70,14 @@ export class SharedChain {
     this.#hasRecord = true;
     this.id = block && this.#ownId;
     return block;
+  }
+
+  /** No entry of the id is used any more. */
+  giveUp(): void {
+    if (this.#ownId === undefined) return;
+    givenUp.add(this.#ownId);
+    const [oldest] = givenUp;
+    if (givenUp.size > MAX_GIVEN_UP && oldest !== undefined) givenUp.delete(oldest);
   }
 
   #suspend(newest: FinalBlock | undefined): FinalBlock | undefined {

@@ -8,6 +8,7 @@ import type { Settings } from '../config/settings.ts';
 import { RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { storeUnreachable } from '../store/redis-store.ts';
+import { StoreUnreachable } from '../store/store-error.ts';
 import { examples } from './examples.ts';
 import { OPEN_TIMEOUT_MS } from './keys.ts';
 
@@ -32,7 +33,7 @@ export function cacheCommand(settings: () => CacheSettings, out: (text: string) 
 async function clear({ CACHE_REDIS_URL: url, DATA_DIR }: CacheSettings, network: string | undefined): Promise<number> {
   if (url === undefined) {
     const path = cachePathIn(DATA_DIR);
-    return existsSync(path) ? clearDiskCache(path, network) : 0;
+    return existsSync(path) ? await clearDiskCache(path, network) : 0;
   }
   const link = new RedisLink({
     purpose: 'cache',
@@ -42,6 +43,8 @@ async function clear({ CACHE_REDIS_URL: url, DATA_DIR }: CacheSettings, network:
   try {
     if (!(await link.waitUntilUp(OPEN_TIMEOUT_MS))) throw storeUnreachable(link.lastError);
     return await clearRedisCache(link, network);
+  } catch (error) {
+    throw error instanceof StoreUnreachable ? error : storeUnreachable(error);
   } finally {
     await link.close();
   }

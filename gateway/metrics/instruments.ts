@@ -65,7 +65,8 @@ export const instruments = {
   gatehouse_cache_disk_bytes: {
     kind: 'gauge',
     labels: [],
-    help: 'Bytes of the cached results in the file cache.db',
+    help: 'Bytes of the cached results in the file cache.db, which workers share',
+    together: 'max',
   },
   gatehouse_cache_durable_operations_total: {
     kind: 'counter',

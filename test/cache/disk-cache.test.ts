@@ -1,14 +1,16 @@
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { DiskCache } from '../../gateway/cache/disk-cache.ts';
 import { clock } from '../../gateway/clock/clock.ts';
+import { openSqlite } from '../../gateway/store/open-sqlite.ts';
 import { ScriptedChain } from '../chain/scripted-chain.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { eventually } from '../support/eventually.ts';
 import { runCommand } from '../support/run-command.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 import { makeFolderInMemory } from '../support/folder-in-memory.ts';
 import { account, callThroughCache, followCache, responseOf } from './follow-cache.ts';
 
@@ -131,6 +133,51 @@ it.each(['is no database', 'SQLite format 3\0'])('a file with %j is removed', as
   expect(await disk.get('one')).toBeUndefined();
   expect(existsSync(path)).toBe(false);
   expect(logged()).toContain('it is damaged');
+});
+
+it('while another process writes, nothing is lost', async () => {
+  const dataDir = folderOfTest();
+  const { disk } = openDisk(dataDir);
+  await store(disk, 'one', '1');
+  const other = openSqlite(join(dataDir, 'cache.db'));
+  other.exec('BEGIN IMMEDIATE');
+  let isWritten: boolean | undefined;
+  void disk.write('two', '2').then((written) => (isWritten = written));
+  await scenarioPause(100);
+  expect(isWritten).toBeUndefined();
+  other.exec('COMMIT');
+  other.close();
+  await eventually(() => isWritten === true);
+  expect(await disk.get('two')).toBe('2');
+});
+
+it('a file that another process has put in place of this one is not removed', async () => {
+  const dataDir = folderOfTest();
+  const { disk, path } = openDisk(dataDir);
+  await store(disk, 'one', '1');
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
+  const { disk: other } = openDisk(dataDir);
+  await store(other, 'two', '2');
+  await eventually(async () => (await disk.get('two')) === '2');
+  expect(await other.get('two')).toBe('2');
+});
+
+it('a file that other accounts may write is not used', async () => {
+  const dataDir = folderOfTest();
+  const { disk, path } = openDisk(dataDir);
+  await store(disk, 'one', '1');
+  await disk.close();
+  chmodSync(path, 0o666);
+  const { disk: again } = openDisk(dataDir);
+  expect(await again.get('one')).toBeUndefined();
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+it('nothing is written after the end', async () => {
+  const { disk, path } = openDisk(folderOfTest());
+  await disk.close();
+  expect(await disk.write('one', '1')).toBe(false);
+  expect(existsSync(path)).toBe(false);
 });
 
 it('a folder that cannot be written costs one line of the log', async () => {

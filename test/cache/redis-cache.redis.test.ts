@@ -190,7 +190,7 @@ it.each([
   });
   // It is written again, because Redis itself works.
   await written(2);
-  expect(outcomes).toMatchObject({ failed: 1 });
+  expect(outcomes).toMatchObject({ miss: 1 });
 });
 
 it('calls do not wait for a Redis that hangs or is unreachable, and use it again once it responds', async () => {
