@@ -35,7 +35,11 @@ afterAll(async () => {
 beforeEach(async () => {
   // Three million chunks take over 15 s beside other tests.
   const timeoutMs = 60_000;
-  const upstream = (url: string): object => ({ chainId, name: 'Main', upstreams: [{ name: 'node', url, timeoutMs }] });
+  const upstream = (url: string): object => ({
+    chainId,
+    name: 'Main',
+    upstreams: [{ name: 'node', url, failsafe: { timeoutMs } }],
+  });
   const tinyUrl = `http://127.0.0.1:${(tiny.address() as AddressInfo).port}`;
   place = new Workplace().withNetworks({ main: upstream(node.url), tiny: upstream(tinyUrl) });
   key = await place.addKey();

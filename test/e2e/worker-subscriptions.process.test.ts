@@ -27,7 +27,9 @@ beforeAll(async () => {
   liveNode.response('eth_getBlockByNumber', blockOf(chains.live));
   node.response('eth_getBlockReceipts', ([hash]: readonly unknown[]) => receiptsOf(chains.main, String(hash)));
   liveNode.response('eth_getBlockReceipts', ([hash]: readonly unknown[]) => receiptsOf(chains.live, String(hash)));
-  gateway = await TwoWorkers.start({ main: network(chainId, [node.url]), live: chainNetwork(chainId, [liveNode]) });
+  const networks = { main: network(chainId, [node.url]), live: chainNetwork(chainId, [liveNode]) };
+  // Without cache.db, which the workers share: what the nodes return is tested.
+  gateway = await TwoWorkers.start(networks, { CACHE_DISK_MAX_BYTES: '0' });
 }, 120_000);
 afterAll(async () => {
   await gateway.close();

@@ -40,7 +40,7 @@ beforeAll(async () => {
   const networks = cases.flatMap<[string, object]>(({ fault, slug, pair, alone, good }) => {
     const timeoutMs = fault.isSilent === true ? SILENT_TIMEOUT_MS : TIMEOUT_MS;
     const second = { name: 'good', url: good.url, failsafe: { timeoutMs: TIMEOUT_MS } };
-    const bad = ({ upstream }: BadUpstream) => ({ name: 'bad', ...upstream, timeoutMs });
+    const bad = ({ upstream }: BadUpstream) => ({ name: 'bad', ...upstream, failsafe: { timeoutMs } });
     return [
       [slug, { name: fault.name, chainId: CHAIN_ID, upstreams: [bad(pair), second] }],
       [`${slug}-alone`, { name: fault.name, chainId: CHAIN_ID, upstreams: [bad(alone)] }],

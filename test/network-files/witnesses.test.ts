@@ -23,9 +23,9 @@ it.each([
   ],
   ['verify: { share: 0 }', '3:18 verify.share: expected number above 0, up to 1'],
   ['verify: { agree: { eth_call: 6 } }', '3:30 verify.agree.eth_call: expected whole number from 2 to 5'],
-  ['agree: { eth_call: 2 }', '3:1 agree is not known; use verify: { agree: … }'],
-  ['audit: 0.01', '3:1 audit is not known; use verify: { level: observe, share: … }'],
-  ['confirmNull: never', '3:1 confirmNull is not known; use verify: { nulls: … }'],
+  ['agree: { eth_call: 2 }', '3:1 agree is not known: write verify: { agree: … }'],
+  ['audit: 0.01', '3:1 audit is not known: write verify: { level: observe, share: … }'],
+  ['confirmNull: never', '3:1 confirmNull is not known: write verify: { nulls: … }'],
   ['verify: { eth_*: enforce }', '3:11 verify.eth_* is not known; levels by method are in verify.level'],
 ])('%s has a diagnostic with its position', (options, diagnostic) => {
   expect(diagnosticsOf(withOptions(options))).toEqual([expect.stringContaining(diagnostic)]);

@@ -61,7 +61,7 @@ it('under load, a change of defaults.yaml reaches every network and loses no cal
 
 it('under load, a file with a credential that changes is read again, and no call is lost', async () => {
   gateway = await startGateway({ ...networks, defaults: defaults(0) });
-  const token = join(gateway.dataDir, '..', 'token');
+  const token = join(gateway.folder, 'token');
   writeFileSync(token, 'first\n');
   const withToken = { name: 'node-0', url: nodes[0]?.url, headers: { 'x-token': `\${file:${token}}` } };
   gateway.save({ defaults: { failsafe: { hedgeAfterMs: 'off' }, upstreams: [withToken] } });
@@ -70,7 +70,7 @@ it('under load, a file with a credential that changes is read again, and no call
   await load.more(10);
   writeFileSync(token, 'second\n');
   // Checked every 5 s, and with each event in the folder.
-  writeFileSync(join(gateway.dataDir, '..', 'notes.txt'), 'x');
+  writeFileSync(join(gateway.folder, 'notes.txt'), 'x');
   await appliedReloads(2);
   await load.more(10);
   const { sent, wrong } = await load.stop();

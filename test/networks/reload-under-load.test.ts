@@ -85,7 +85,7 @@ it('under load, an invalid file changes nothing, is logged once, and is applied 
   expect(text).not.toContain(new URL(nodes[0]?.url ?? '').host);
   expect((await gateway.call('more', 'net_version')).result).toBe('5');
   // A file saved without changes, and other files in the folder, trigger no reload.
-  writeFileSync(join(gateway.dataDir, '..', 'notes.txt'), 'x');
+  writeFileSync(join(gateway.folder, 'notes.txt'), 'x');
   gateway.save({ main: 'name: Main\nchainId: five\nupstreams: []\n' });
   await staysTrueFor(700, async () => (await rejected()) === 1);
   const page = await readMetrics(gateway.address);

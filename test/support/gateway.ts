@@ -17,6 +17,8 @@ export interface TestGateway {
   /** A valid key without restrictions. */
   readonly key: string;
   readonly dataDir: string;
+  /** Of the network files. */
+  readonly folder: string;
   /** Replaces network files atomically by rename, as editors do. Removes those that are undefined. */
   save(networks: Record<string, string | object | undefined>): void;
   /** `<address>/<slug>/v3/<key>` */
@@ -101,6 +103,7 @@ export async function startGateway(
     address,
     key,
     dataDir,
+    folder,
     save,
     url,
     post,

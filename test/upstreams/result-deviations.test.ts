@@ -45,7 +45,7 @@ describe('a result that deviates from the spec', () => {
       ...{ transactionIndex: '0x1', blockHash: hash, logIndex: '0x0', removed: false },
     };
     const logs = Array.from({ length: 100 }, (_, index) => ({ ...log, logIndex: `0x${index.toString(16)}` }));
-    nodes[0]?.response('eth_getLogs', [...logs, { ...log, logIndex: '0x100', transactionIndex: 'x' }]);
+    nodes[0]?.response('eth_getLogs', [...logs, { ...log, logIndex: '0x100', data: 'x' }]);
     await send('eth_getLogs', [{}]);
     // Since the merge, blocks have no total difficulty.
     nodes[0]?.response('eth_getBlockByHash', blockSinceTheMerge);

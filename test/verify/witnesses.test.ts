@@ -170,7 +170,7 @@ describe('of three groups, one forges blocks', { timeout: 120_000 }, () => {
     else expect(forged.filter(({ proof }) => proof !== 'no')).toEqual([]);
     expect(await network.sum('gatehouse_network_witnesses_missing')).toBe(1);
     expect(network.troubles()).toContainEqual(
-      expect.stringContaining('2 groups of upstreams must have a block before a result at it is proven, and 1 has'),
+      expect.stringContaining('2 groups of upstreams must have the newest blocks, and 1 has them'),
     );
   });
 });
