@@ -43,7 +43,7 @@ export async function openImportedStore(
 
 /** Repeating an import that was interrupted is safe: what is in the store stays as it is. */
 async function importFormerFiles(store: Store, folder: string, log: Log): Promise<void> {
-  for (const [name, read] of Object.entries(formerFiles(store))) {
+  for (const [name, read] of Object.entries(formerFiles(store, log))) {
     const path = join(folder, name);
     if (!existsSync(path)) continue;
     try {
@@ -64,13 +64,13 @@ async function importFormerFiles(store: Store, folder: string, log: Log): Promis
 }
 
 /** What reads each file or folder, given its path. */
-function formerFiles(store: Store): Readonly<Record<string, (path: string) => Promise<void>>> {
+function formerFiles(store: Store, log: Log): Readonly<Record<string, (path: string) => Promise<void>>> {
   const history = rangeNames.map((range) => [
     join('history', `${range}.jsonl`),
     (path: string) => importHistory(store, range, readFileSync(path, 'utf8')),
   ]);
   return {
-    [KEY_FILE]: (path) => importKeyFile(store, path),
+    [KEY_FILE]: (path) => importKeyFile(store, path, log),
     'drains.json': (path) => importDrains(store, readFileSync(path, 'utf8')),
     ...(Object.fromEntries(history) as Record<string, (path: string) => Promise<void>>),
     usage: async (path) => {

@@ -6,6 +6,8 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import { openImportedStore } from '../../gateway/backup/former-files.ts';
+import { openStore } from '../../gateway/store/open-store.ts';
+import type { RedisStore } from '../../gateway/store/redis-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
@@ -73,11 +75,17 @@ describe('the key file of version 0.1', () => {
     expect(await (await open()).find(alice)).toMatchObject({ name: 'revoked since', revokedAt: createdAt });
   });
 
+  it('adds its revocations to what the store has', async () => {
+    await (await open()).add(bob, { name: 'not revoked', createdAt });
+    writeFileSync(path(), JSON.stringify({ keys: fields }), { mode: 0o600 });
+    expect(await (await open()).find(bob)).toMatchObject({ name: 'not revoked', revokedAt: records[1]?.revokedAt });
+  });
+
   it.each([
     ['{"keys": {', 'is not valid JSON'],
     ['[]', 'is not a key file'],
-    ['{"keys": {"alice": {"name": "alice", "createdAt": ""}}}', 'the entry alice… is not a key'],
-    [`{"keys": {"${alice}": {"name": "alice"}, "${bob}": {"name": 1}}}`, 'the entry bbbbbbbbbbbb… is not a key'],
+    ['{"keys": {"alice": {"name": "alice", "createdAt": ""}}}', 'entry 1 is not a key'],
+    [`{"keys": {"${alice}": {"name": "alice"}, "${bob}": {"name": 1}}}`, 'entry 2 is not a key'],
   ])('with the content %s stops the start, with its path, and nothing is imported', async (text, message) => {
     writeFileSync(path(), text, { mode: 0o600 });
     await expect(open()).rejects.toThrow(message);
@@ -130,6 +138,28 @@ describe('keys in Redis in the form of version 0.1', () => {
     expect((await redis?.cli('KEYS', 'gatehouse:key:*'))?.split('\n').sort()).toEqual([
       ...[`gatehouse:key:${'e'.repeat(64)}`, 'gatehouse:key:other'],
     ]);
+  });
+
+  it('add their revocations to what has the new form', async () => {
+    await redis?.cli('HSET', 'gatehouse:key', bob, JSON.stringify({ name: 'not revoked', createdAt }));
+    expect(await (await open()).find(bob)).toMatchObject({ name: 'not revoked', revokedAt: records[1]?.revokedAt });
+  });
+
+  it('that are revoked while they get the new form stay revoked', async () => {
+    const store = openStore({ REDIS_URL: redis?.url, DATA_DIR: dataDir }, pino({ level: 'silent' })) as RedisStore;
+    onTestFinished(() => store.close());
+    await store.waitUntilReady(10_000);
+    const seen: string[] = [];
+    const count = await store.moveHashes('gatehouse:key', async (name, hash) => {
+      seen.push(`${hash['name'] ?? ''} ${hash['revokedAt'] ?? ''}`);
+      if (name === alice && hash['revokedAt'] === undefined)
+        await redis?.cli('HSET', `gatehouse:key:${alice}`, 'revokedAt', createdAt);
+      return true;
+    });
+    expect([count, seen.filter((line) => line.startsWith('alice'))]).toEqual([
+      ...[3, ['alice "the, key" 鍵 ', `alice "the, key" 鍵 ${createdAt}`]],
+    ]);
+    expect(await redis?.cli('KEYS', '*')).toBe('');
   });
 
   it('get the new form later if Redis does not respond at first', async () => {
