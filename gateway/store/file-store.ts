@@ -82,6 +82,7 @@ interface Write {
 export class FileStore implements Store {
   readonly kind = 'file';
   readonly isUp = true;
+  readonly isConverting = false;
   readonly location: string;
   readonly #path: string;
   readonly #log: Log;

@@ -77,6 +77,7 @@ export class RedisStore implements Store {
   readonly kind = 'redis';
   readonly location = 'in Redis (REDIS_URL)';
   readonly isFull = false;
+  isConverting = false;
   readonly #options: Omit<RedisLinkOptions, 'purpose'>;
   readonly #log: Log;
   readonly #link: RedisLink;
@@ -206,7 +207,8 @@ export class RedisStore implements Store {
       for (;;) {
         const hash = await this.#run(() => this.#redis.hgetall(key).catch(emptyIfNoHash));
         if (Object.keys(hash).length === 0 || !(await move(name, hash))) break;
-        if ((await this.#run(() => this.#redis.gatehouseDeleteHash(key, ...Object.entries(hash).flat()))) === 0) continue;
+        if ((await this.#run(() => this.#redis.gatehouseDeleteHash(key, ...Object.entries(hash).flat()))) === 0)
+          continue;
         moved++;
         break;
       }
@@ -215,6 +217,7 @@ export class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.isConverting = false;
     await Promise.all([this.#link.close(), this.#changes?.close()]);
   }
 

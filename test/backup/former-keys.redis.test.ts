@@ -10,6 +10,7 @@ import { openStore } from '../../gateway/store/open-store.ts';
 import type { RedisStore } from '../../gateway/store/redis-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
+import { runCommand } from '../support/run-command.ts';
 
 const createdAt = '2026-01-02T03:04:05.678Z';
 const [alice, bob, carol] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];
@@ -162,12 +163,43 @@ describe('keys in Redis in the form of version 0.1', () => {
     expect(await redis?.cli('KEYS', '*')).toBe('');
   });
 
-  it('get the new form later if Redis does not respond at first', async () => {
+  it('get the new form later if Redis does not respond at first, and none is called unknown before', async () => {
     redis?.pause();
-    const keys = await open(redis?.url, 200);
+    const log = pino({ level: 'silent' });
+    const store = await openImportedStore({ REDIS_URL: redis?.url, DATA_DIR: dataDir }, log, 200);
+    onTestFinished(() => store.close());
+    const keys = new KeyStore(store, log);
     await expect(keys.find(alice)).rejects.toThrow('Redis is unreachable');
+    const ready = store.waitUntilReady(10_000);
     redis?.resume();
+    await ready;
+    await expect(keys.find(alice)).rejects.toThrow('keys of a former version get their new form now');
     await eventually(async () => (await keys.find(alice).catch(() => undefined)) !== undefined);
+    await eventually(async () => (await keys.find('d'.repeat(64)).catch(() => null)) === undefined);
+  });
+
+  it('that cannot get the new form are an error of a command', async () => {
+    await redis?.cli(
+      'ACL',
+      'SETUSER',
+      'viewer',
+      'on',
+      '>pass',
+      '-@all',
+      '+ping',
+      '+hget',
+      '+hscan',
+      '%R~gatehouse:key',
+    );
+    const env = { REDIS_URL: redis?.url.replace('//', '//viewer:pass@'), DATA_DIR: dataDir };
+    for (const args of [
+      ['keys', 'list'],
+      ['backup', join(dataDir, 'backup.jsonl')],
+    ]) {
+      const { code, stdout, stderr } = await runCommand(args, { env });
+      expect([code, stdout, existsSync(join(dataDir, 'backup.jsonl'))]).toEqual([78, '', false]);
+      expect(stderr).toMatch(/^Redis may have keys of a former version, .*NOPERM/);
+    }
   });
 
   it('stay as they are for a user without the rights, and the log says what to do', async () => {

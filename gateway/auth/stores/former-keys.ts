@@ -50,25 +50,38 @@ function readKeyFile(path: string): object {
 /**
  * Makes records of the hashes in which version 0.1 had keys, once in each Redis: later if it is unavailable now. A failure is
  * logged, because callers with these keys are rejected then.
+ * @param isKeyCommand whether keys that have no new form are a failure of the command
+ * @throws StoreError if they are (rejects with it)
  */
-export async function importKeyHashes(store: RedisStore, log: Log): Promise<void> {
-  if (!store.isUp) {
-    void store.waitUntilReady(MAX_WAIT_MS).then(() => (store.isUp ? importKeyHashes(store, log) : undefined));
-    return;
-  }
+export async function importKeyHashes(store: RedisStore, log: Log, isKeyCommand = false): Promise<void> {
+  store.isConverting = true;
+  if (store.isUp) await convert(store, log, isKeyCommand);
+  // Not after the store is closed.
+  else
+    void store.waitUntilReady(MAX_WAIT_MS).then(() => (store.isConverting ? importKeyHashes(store, log) : undefined));
+}
+
+async function convert(store: RedisStore, log: Log, isKeyCommand: boolean): Promise<void> {
+  let isMoved = false;
   try {
-    if ((await store.get(KEY_FOLDER, FORM)) !== undefined) return;
-    const keys = new KeyStore(store, log);
-    const count = await store.moveHashes(KEY_FOLDER, async (name, hash) => {
-      if (!isDigest(name)) return false;
-      await keys.add(name, keyFromFields(hash));
-      return true;
-    });
-    await store.put(KEY_FOLDER, FORM, '1');
-    if (count > 0) log.info({ keys: count }, 'the keys in Redis have another form now');
+    if ((await store.get(KEY_FOLDER, FORM)) === undefined) {
+      const keys = new KeyStore(store, log);
+      const count = await store.moveHashes(KEY_FOLDER, async (name, hash) => {
+        if (!isDigest(name)) return false;
+        await keys.add(name, keyFromFields(hash));
+        return true;
+      });
+      isMoved = true;
+      await store.put(KEY_FOLDER, FORM, '1', { isUrgent: true });
+      if (count > 0) log.info({ keys: count }, 'the keys in Redis have another form now');
+    }
   } catch (error) {
     const reason = error instanceof StoreError ? error.message : errorCode(error);
+    if (isKeyCommand && !isMoved)
+      throw new StoreError(`Redis may have keys of a former version, which cannot get their new form: ${reason}`);
+    if (store.isConverting && !store.isUp) return importKeyHashes(store, log);
     const cure = 'run `gatehouse keys list` with the rights of operator, unless Redis has no keys of a former version';
     log.warn({ error: reason }, `it is not known whether Redis has keys of a former version: ${cure}`);
   }
+  store.isConverting = false;
 }
