@@ -19,20 +19,20 @@ const IMPORTED = '.imported';
 /**
  * Opens the store and waits for Redis at most `timeoutMs`. Once, keys in Redis get their new form. If the store is a file, keys,
  * drains, usage and history in the files of a former version are imported once, and kept under another name.
- * @param acceptsReplica for commands, which may read from a replica
- * @throws SettingsError for a malformed REDIS_URL, StoreError for `keys.json` (rejects with it): without its keys, all callers
- *   would be rejected
+ * @param isKeyCommand for commands about keys: they may read from a replica, and fail if keys in Redis cannot get their new form
+ * @throws SettingsError for a malformed REDIS_URL, StoreError for these keys or for `keys.json` (rejects with it): without its
+ *   keys, all callers would be rejected
  */
 export async function openImportedStore(
   settings: StoreSettings,
   log: Log,
   timeoutMs: number,
-  acceptsReplica = false,
+  isKeyCommand = false,
 ): Promise<Store> {
-  const store = openStore(settings, log, acceptsReplica);
+  const store = openStore(settings, log, isKeyCommand);
   await store.waitUntilReady(timeoutMs);
   try {
-    if (store instanceof RedisStore) await importKeyHashes(store, log);
+    if (store instanceof RedisStore) await importKeyHashes(store, log, isKeyCommand);
     else await importFormerFiles(store, settings.DATA_DIR, log);
     return store;
   } catch (error) {
@@ -43,7 +43,7 @@ export async function openImportedStore(
 
 /** Repeating an import that was interrupted is safe: what is in the store stays as it is. */
 async function importFormerFiles(store: Store, folder: string, log: Log): Promise<void> {
-  for (const [name, read] of Object.entries(formerFiles(store))) {
+  for (const [name, read] of Object.entries(formerFiles(store, log))) {
     const path = join(folder, name);
     if (!existsSync(path)) continue;
     try {
@@ -64,13 +64,13 @@ async function importFormerFiles(store: Store, folder: string, log: Log): Promis
 }
 
 /** What reads each file or folder, given its path. */
-function formerFiles(store: Store): Readonly<Record<string, (path: string) => Promise<void>>> {
+function formerFiles(store: Store, log: Log): Readonly<Record<string, (path: string) => Promise<void>>> {
   const history = rangeNames.map((range) => [
     join('history', `${range}.jsonl`),
     (path: string) => importHistory(store, range, readFileSync(path, 'utf8')),
   ]);
   return {
-    [KEY_FILE]: (path) => importKeyFile(store, path),
+    [KEY_FILE]: (path) => importKeyFile(store, path, log),
     'drains.json': (path) => importDrains(store, readFileSync(path, 'utf8')),
     ...(Object.fromEntries(history) as Record<string, (path: string) => Promise<void>>),
     usage: async (path) => {

@@ -82,6 +82,7 @@ interface Write {
 export class FileStore implements Store {
   readonly kind = 'file';
   readonly isUp = true;
+  readonly isConverting = false;
   readonly location: string;
   readonly #path: string;
   readonly #log: Log;
@@ -368,7 +369,6 @@ function openFile(path: string, log: Log): OpenFile {
   // Others could add keys.
   if ((mode & GROUP_OR_OTHERS_WRITE) !== 0)
     throw new StoreError(`${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`);
-  if ((mode & GROUP_OR_OTHERS_READ) !== 0) log.warn('other accounts may read keys and usage: chmod 600 gatehouse.db');
   const database = openSqlite(path);
   try {
     const version = database.prepare('PRAGMA user_version');
@@ -381,7 +381,7 @@ function openFile(path: string, log: Log): OpenFile {
     if (versionIn(version) > VERSION)
       throw new StoreError(`${path} is of a newer version of Gatehouse: install that version, or move the file away`);
     const valid = '(expires IS NULL OR expires > ?)';
-    return {
+    const file = {
       database,
       get: database.prepare(`SELECT text FROM records WHERE folder = ? AND name = ? AND ${valid}`),
       scan: database.prepare(
@@ -397,6 +397,9 @@ function openFile(path: string, log: Log): OpenFile {
       ),
       dataVersion: database.prepare('PRAGMA data_version'),
     };
+    // Once: a file that cannot be opened is tried again and again.
+    if ((mode & GROUP_OR_OTHERS_READ) !== 0) log.warn('other accounts may read keys and usage: chmod 600 gatehouse.db');
+    return file;
   } catch (error) {
     database.close();
     throw error;

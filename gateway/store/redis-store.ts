@@ -33,6 +33,15 @@ local deleted = redis.call('HDEL', KEYS[1], ARGV[1])
 if deleted == 1 then redis.pcall('PUBLISH', KEYS[1], ARGV[1]) end
 return deleted`;
 
+/** Arguments: fields and values. The hash is deleted if it has these and no others. */
+const deleteHashScript = `
+local now = redis.call('HGETALL', KEYS[1])
+if #now ~= #ARGV then return 0 end
+local expected = {}
+for i = 1, #ARGV, 2 do expected[ARGV[i]] = ARGV[i + 1] end
+for i = 1, #now, 2 do if expected[now[i]] ~= now[i + 1] then return 0 end end
+return redis.call('DEL', KEYS[1])`;
+
 /** Arguments: the greatest length, then fields and values. XTRIM comes first, as HDEL in `putScript`. */
 const appendScript = `
 redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])
@@ -54,6 +63,7 @@ return sums`;
 type ScriptedRedis = RedisClient & {
   gatehousePut(key: string, ...args: (string | number)[]): Promise<number>;
   gatehouseDelete(key: string, name: string): Promise<number>;
+  gatehouseDeleteHash(key: string, ...args: string[]): Promise<number>;
   gatehouseAppend(key: string, ...args: (string | number)[]): Promise<null>;
   gatehouseAdd(key: string, ...args: (string | number)[]): Promise<number[] | null>;
 };
@@ -67,6 +77,7 @@ export class RedisStore implements Store {
   readonly kind = 'redis';
   readonly location = 'in Redis (REDIS_URL)';
   readonly isFull = false;
+  isConverting = false;
   readonly #options: Omit<RedisLinkOptions, 'purpose'>;
   readonly #log: Log;
   readonly #link: RedisLink;
@@ -86,6 +97,7 @@ export class RedisStore implements Store {
     const { redis } = this.#link;
     redis.defineCommand('gatehousePut', { numberOfKeys: 1, lua: putScript });
     redis.defineCommand('gatehouseDelete', { numberOfKeys: 1, lua: deleteScript });
+    redis.defineCommand('gatehouseDeleteHash', { numberOfKeys: 1, lua: deleteHashScript });
     redis.defineCommand('gatehouseAppend', { numberOfKeys: 1, lua: appendScript });
     redis.defineCommand('gatehouseAdd', { numberOfKeys: 1, lua: addScript });
     this.#redis = redis as ScriptedRedis;
@@ -181,28 +193,31 @@ export class RedisStore implements Store {
   }
 
   /**
-   * Makes each hash `<folder>:<name>` of a former version the record `<name>` of the folder. A record that is there stays as it is.
-   * @param textOf makes the text of the record; undefined: the hash is left as it is
-   * @returns the number of hashes that are records now
+   * Moves each hash `<folder>:<name>` of a former version. One that another process changes meanwhile is moved again.
+   * @param move puts the content elsewhere, and returns whether the hash may be deleted
+   * @returns the number of deleted hashes
    */
   async moveHashes(
     folder: string,
-    textOf: (name: string, hash: Readonly<Record<string, string>>) => string | undefined,
+    move: (name: string, hash: Readonly<Record<string, string>>) => Promise<boolean>,
   ): Promise<number> {
     let moved = 0;
     for await (const name of this.names(folder)) {
       const key = `${folder}:${name}`;
-      const hash = await this.#run(() => this.#redis.hgetall(key).catch(emptyIfNoHash));
-      const text = Object.keys(hash).length === 0 ? undefined : textOf(name, hash);
-      if (text === undefined) continue;
-      await this.put(folder, name, text, { expected: null });
-      await this.#run(() => this.#redis.del(key));
-      moved++;
+      for (;;) {
+        const hash = await this.#run(() => this.#redis.hgetall(key).catch(emptyIfNoHash));
+        if (Object.keys(hash).length === 0 || !(await move(name, hash))) break;
+        if ((await this.#run(() => this.#redis.gatehouseDeleteHash(key, ...Object.entries(hash).flat()))) === 0)
+          continue;
+        moved++;
+        break;
+      }
     }
     return moved;
   }
 
   async close(): Promise<void> {
+    this.isConverting = false;
     await Promise.all([this.#link.close(), this.#changes?.close()]);
   }
 

@@ -40,6 +40,8 @@ export interface Store {
   readonly isFull: boolean;
   /** Whether `watch` reports each change within a second. */
   readonly isWatching: boolean;
+  /** Whether records of a former version are not in their folder yet: one that is not found may exist. */
+  readonly isConverting: boolean;
   /** How full its memory is; undefined: its place is a disk. */
   readonly readMemory?: () => Promise<RedisMemory>;
   /** Waits until the store is up, and reports changes if it is watched, at most `timeoutMs`. Never rejects. */

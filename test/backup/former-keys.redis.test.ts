@@ -6,8 +6,11 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import { openImportedStore } from '../../gateway/backup/former-files.ts';
+import { openStore } from '../../gateway/store/open-store.ts';
+import type { RedisStore } from '../../gateway/store/redis-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
+import { runCommand } from '../support/run-command.ts';
 
 const createdAt = '2026-01-02T03:04:05.678Z';
 const [alice, bob, carol] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];
@@ -73,11 +76,17 @@ describe('the key file of version 0.1', () => {
     expect(await (await open()).find(alice)).toMatchObject({ name: 'revoked since', revokedAt: createdAt });
   });
 
+  it('adds its revocations to what the store has', async () => {
+    await (await open()).add(bob, { name: 'not revoked', createdAt });
+    writeFileSync(path(), JSON.stringify({ keys: fields }), { mode: 0o600 });
+    expect(await (await open()).find(bob)).toMatchObject({ name: 'not revoked', revokedAt: records[1]?.revokedAt });
+  });
+
   it.each([
     ['{"keys": {', 'is not valid JSON'],
     ['[]', 'is not a key file'],
-    ['{"keys": {"alice": {"name": "alice", "createdAt": ""}}}', 'the entry alice… is not a key'],
-    [`{"keys": {"${alice}": {"name": "alice"}, "${bob}": {"name": 1}}}`, 'the entry bbbbbbbbbbbb… is not a key'],
+    ['{"keys": {"alice": {"name": "alice", "createdAt": ""}}}', 'entry 1 is not a key'],
+    [`{"keys": {"${alice}": {"name": "alice"}, "${bob}": {"name": 1}}}`, 'entry 2 is not a key'],
   ])('with the content %s stops the start, with its path, and nothing is imported', async (text, message) => {
     writeFileSync(path(), text, { mode: 0o600 });
     await expect(open()).rejects.toThrow(message);
@@ -132,12 +141,65 @@ describe('keys in Redis in the form of version 0.1', () => {
     ]);
   });
 
-  it('get the new form later if Redis does not respond at first', async () => {
+  it('add their revocations to what has the new form', async () => {
+    await redis?.cli('HSET', 'gatehouse:key', bob, JSON.stringify({ name: 'not revoked', createdAt }));
+    expect(await (await open()).find(bob)).toMatchObject({ name: 'not revoked', revokedAt: records[1]?.revokedAt });
+  });
+
+  it('that are revoked while they get the new form stay revoked', async () => {
+    const store = openStore({ REDIS_URL: redis?.url, DATA_DIR: dataDir }, pino({ level: 'silent' })) as RedisStore;
+    onTestFinished(() => store.close());
+    await store.waitUntilReady(10_000);
+    const seen: string[] = [];
+    const count = await store.moveHashes('gatehouse:key', async (name, hash) => {
+      seen.push(`${hash['name'] ?? ''} ${hash['revokedAt'] ?? ''}`);
+      if (name === alice && hash['revokedAt'] === undefined)
+        await redis?.cli('HSET', `gatehouse:key:${alice}`, 'revokedAt', createdAt);
+      return true;
+    });
+    expect([count, seen.filter((line) => line.startsWith('alice'))]).toEqual([
+      ...[3, ['alice "the, key" 鍵 ', `alice "the, key" 鍵 ${createdAt}`]],
+    ]);
+    expect(await redis?.cli('KEYS', '*')).toBe('');
+  });
+
+  it('get the new form later if Redis does not respond at first, and none is called unknown before', async () => {
     redis?.pause();
-    const keys = await open(redis?.url, 200);
+    const log = pino({ level: 'silent' });
+    const store = await openImportedStore({ REDIS_URL: redis?.url, DATA_DIR: dataDir }, log, 200);
+    onTestFinished(() => store.close());
+    const keys = new KeyStore(store, log);
     await expect(keys.find(alice)).rejects.toThrow('Redis is unreachable');
+    const ready = store.waitUntilReady(10_000);
     redis?.resume();
+    await ready;
+    await expect(keys.find(alice)).rejects.toThrow('keys of a former version get their new form now');
     await eventually(async () => (await keys.find(alice).catch(() => undefined)) !== undefined);
+    await eventually(async () => (await keys.find('d'.repeat(64)).catch(() => null)) === undefined);
+  });
+
+  it('that cannot get the new form are an error of a command', async () => {
+    await redis?.cli(
+      'ACL',
+      'SETUSER',
+      'viewer',
+      'on',
+      '>pass',
+      '-@all',
+      '+ping',
+      '+hget',
+      '+hscan',
+      '%R~gatehouse:key',
+    );
+    const env = { REDIS_URL: redis?.url.replace('//', '//viewer:pass@'), DATA_DIR: dataDir };
+    for (const args of [
+      ['keys', 'list'],
+      ['backup', join(dataDir, 'backup.jsonl')],
+    ]) {
+      const { code, stdout, stderr } = await runCommand(args, { env });
+      expect([code, stdout, existsSync(join(dataDir, 'backup.jsonl'))]).toEqual([78, '', false]);
+      expect(stderr).toMatch(/^Redis may have keys of a former version, .*NOPERM/);
+    }
   });
 
   it('stay as they are for a user without the rights, and the log says what to do', async () => {

@@ -283,13 +283,22 @@ describe('a store in a file', () => {
     );
   });
 
-  it('that others may read is used, with a warning', async () => {
+  it('that others may read is used, with one warning, however often it could not be opened', async () => {
     await (await open()).put('places', 'a', 'b');
-    chmodSync(join(dataDir, 'gatehouse.db'), 0o640);
+    const path = join(dataDir, 'gatehouse.db');
+    chmodSync(path, 0o640);
+    const setVersion = (version: number): void => {
+      const file = new DatabaseSync(path);
+      file.exec(`PRAGMA user_version = ${version}`);
+      file.close();
+    };
+    setVersion(2);
     const lines: string[] = [];
     const log = pino({}, { write: (line) => lines.push(line) });
     const store = openStore({ REDIS_URL: undefined, DATA_DIR: dataDir }, log);
     onTestFinished(() => store.close());
+    for (let n = 0; n < 2; n++) await expect(store.get('places', 'a')).rejects.toThrow('newer version');
+    setVersion(1);
     expect(await store.get('places', 'a')).toBe('b');
     expect(lines).toEqual([expect.stringContaining('chmod 600 gatehouse.db')]);
   });

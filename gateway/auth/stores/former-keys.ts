@@ -5,7 +5,7 @@ import type { RedisStore } from '../../store/redis-store.ts';
 import { StoreError } from '../../store/store-error.ts';
 import type { Store } from '../../store/store.ts';
 import { isDigest } from '../formats/key.ts';
-import { KEY_FOLDER, keyFromFields, keyText } from './key-store.ts';
+import { KEY_FOLDER, keyFromFields, KeyStore } from './key-store.ts';
 
 /** Record of the folder that says which form the others have. */
 const FORM = 'form';
@@ -14,21 +14,23 @@ const MAX_WAIT_MS = 2 ** 31 - 1;
 const GROUP_OR_OTHERS_WRITE = 0o022;
 
 /**
- * Puts the keys of `keys.json`, where version 0.1 had them, into the store. What is there stays as it is.
+ * Adds the keys of `keys.json`, where version 0.1 had them, to the store, as `KeyStore.add` does.
  * @throws StoreError with the path if the file is invalid, or if other accounts may write it: they could have added keys; the
  *   error of the file system (rejects with it)
  */
-export async function importKeyFile(store: Store, path: string): Promise<void> {
+export async function importKeyFile(store: Store, path: string, log: Log): Promise<void> {
   const mode = process.platform === 'win32' ? 0 : statSync(path).mode & 0o777;
   if ((mode & GROUP_OR_OTHERS_WRITE) !== 0)
     throw new StoreError(`${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`);
   const keys = readKeyFile(path);
-  const puts = Object.entries(keys).map(([digest, fields]) => {
+  const found = Object.entries(keys).map(([digest, fields], index) => {
+    // Without the name of the entry: an operator may have written a key there.
     if (!isDigest(digest) || !isObject(fields) || typeof fields['name'] !== 'string')
-      throw new StoreError(`${path}: the entry ${digest.slice(0, 12)}… is not a key: expected a SHA-256 and a record`);
-    return [digest, keyText(keyFromFields(fields))] as const;
+      throw new StoreError(`${path}: entry ${index + 1} is not a key: expected a SHA-256 and a record`);
+    return [digest, keyFromFields(fields)] as const;
   });
-  await Promise.all(puts.map(([digest, text]) => store.put(KEY_FOLDER, digest, text, { expected: null })));
+  const stored = new KeyStore(store, log);
+  await Promise.all(found.map(([digest, key]) => stored.add(digest, key)));
 }
 
 /** @throws StoreError, or the error of the file system */
@@ -48,22 +50,38 @@ function readKeyFile(path: string): object {
 /**
  * Makes records of the hashes in which version 0.1 had keys, once in each Redis: later if it is unavailable now. A failure is
  * logged, because callers with these keys are rejected then.
+ * @param isKeyCommand whether keys that have no new form are a failure of the command
+ * @throws StoreError if they are (rejects with it)
  */
-export async function importKeyHashes(store: RedisStore, log: Log): Promise<void> {
-  if (!store.isUp) {
-    void store.waitUntilReady(MAX_WAIT_MS).then(() => (store.isUp ? importKeyHashes(store, log) : undefined));
-    return;
-  }
+export async function importKeyHashes(store: RedisStore, log: Log, isKeyCommand = false): Promise<void> {
+  store.isConverting = true;
+  if (store.isUp) await convert(store, log, isKeyCommand);
+  // Not after the store is closed.
+  else
+    void store.waitUntilReady(MAX_WAIT_MS).then(() => (store.isConverting ? importKeyHashes(store, log) : undefined));
+}
+
+async function convert(store: RedisStore, log: Log, isKeyCommand: boolean): Promise<void> {
+  let isMoved = false;
   try {
-    if ((await store.get(KEY_FOLDER, FORM)) !== undefined) return;
-    const count = await store.moveHashes(KEY_FOLDER, (name, hash) =>
-      isDigest(name) ? keyText(keyFromFields(hash)) : undefined,
-    );
-    await store.put(KEY_FOLDER, FORM, '1');
-    if (count > 0) log.info({ keys: count }, 'the keys in Redis have another form now');
+    if ((await store.get(KEY_FOLDER, FORM)) === undefined) {
+      const keys = new KeyStore(store, log);
+      const count = await store.moveHashes(KEY_FOLDER, async (name, hash) => {
+        if (!isDigest(name)) return false;
+        await keys.add(name, keyFromFields(hash));
+        return true;
+      });
+      isMoved = true;
+      await store.put(KEY_FOLDER, FORM, '1', { isUrgent: true });
+      if (count > 0) log.info({ keys: count }, 'the keys in Redis have another form now');
+    }
   } catch (error) {
     const reason = error instanceof StoreError ? error.message : errorCode(error);
+    if (isKeyCommand && !isMoved)
+      throw new StoreError(`Redis may have keys of a former version, which cannot get their new form: ${reason}`);
+    if (store.isConverting && !store.isUp) return importKeyHashes(store, log);
     const cure = 'run `gatehouse keys list` with the rights of operator, unless Redis has no keys of a former version';
     log.warn({ error: reason }, `it is not known whether Redis has keys of a former version: ${cure}`);
   }
+  store.isConverting = false;
 }

@@ -2,7 +2,7 @@ import { clock } from '../../clock/clock.ts';
 import { isObject } from '../../collections/is-object.ts';
 import type { Log } from '../../config/log.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
-import { StoreError } from '../../store/store-error.ts';
+import { StoreError, StoreUnreachable } from '../../store/store-error.ts';
 import type { ChangeListener, Store } from '../../store/store.ts';
 import { isDigest, isKeyId, keyIdOf } from '../formats/key.ts';
 import type { PermissionField } from '../permissions/permission-fields.ts';
@@ -108,7 +108,7 @@ function textOf(value: unknown): string {
 }
 
 /** The text of a record in the store: its flat fields as JSON. */
-export function keyText(key: StoredKey): string {
+function keyText(key: StoredKey): string {
   return JSON.stringify(fieldsOfKey(key));
 }
 
@@ -162,8 +162,13 @@ export class KeyStore {
     return this.#store.isWatching ? FRESH_MS : UNWATCHED_FRESH_MS;
   }
 
+  /** @throws StoreUnreachable for an unknown key while keys of a former version get their new form (rejects with it) */
   async find(digest: string): Promise<KeyRecord | undefined> {
+    // Read before: the key may get its new form after the lookup.
+    const { isConverting } = this.#store;
     const text = await this.#store.get(KEY_FOLDER, digest);
+    if (text === undefined && isConverting)
+      throw new StoreUnreachable('keys of a former version get their new form now', 'CONVERTING');
     return text === undefined ? undefined : keyRecord(digest, readKeyText(digest, text));
   }
 
