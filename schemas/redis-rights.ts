@@ -75,7 +75,7 @@ export const rightRows: readonly RightRow[] = [
     keys: 'gatehouse:key:*',
     access: 'write',
     purpose: 'keys of a former version, once',
-    otherwise: 'they are unknown, and the log has a warning',
+    otherwise: 'they are unknown, the log has a warning, commands about keys fail',
   },
   { use: 'manage', commands: ['xadd', 'xtrim'], keys: 'gatehouse:audit', access: 'write', purpose: 'the audit log' },
   {
@@ -96,6 +96,14 @@ export const rightRows: readonly RightRow[] = [
   { use: 'cache', commands: ['ping'], purpose: 'connection' },
   { use: 'cache', commands: ['get', 'set'], keys: 'gatehouse:answer:*', access: 'write', purpose: 'cached responses' },
   { use: 'cache', commands: ['get', 'set'], keys: 'gatehouse:chain:*', access: 'write', purpose: 'their chain' },
+  {
+    use: 'cache',
+    commands: ['scan', 'unlink'],
+    keys: 'gatehouse:chain:*',
+    access: 'write',
+    purpose: '`gatehouse cache clear`',
+    otherwise: 'the command fails',
+  },
 ];
 
 /** The patterns of keys and channels of a row, in the syntax of `ACL SETUSER`. */
