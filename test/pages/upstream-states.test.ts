@@ -29,7 +29,7 @@ interface Expected {
 /** Of the first of three upstreams, by network. */
 const expected: Readonly<Record<string, Expected>> = {
   late: {
-    ...{ state: 'slow', label: '◆ slow', reason: /^slow: \d+ ms, the fastest upstream \d+ ms$/ },
+    ...{ state: 'slow', label: '◆ slow', reason: /^slow: [\d,]+ ms, the fastest upstream [\d,]+ ms$/ },
     ...{ event: 'upstream', up: 3 },
   },
   lagging: { state: 'behind', label: '◆ behind', reason: /^240 blocks behind$/, event: 'upstream', up: 3 },
@@ -100,7 +100,13 @@ beforeAll(async () => {
       cache: 'off',
     }),
     limited: file(limited),
-    differing: file(differing, { verify: { agree: { eth_call: 2 } } }),
+    // Two groups agree against the first one.
+    differing: file(differing, {
+      verify: { agree: { eth_call: 2 } },
+      upstreams: [differing.url, good.url, `${good.url}/other`].map((url, index) => ({
+        ...{ name: `node-${index}`, url, batch: false, group: `group ${index}` },
+      })),
+    }),
     drained: file(good),
     fresh: file(good),
     marked: file(marked),
@@ -212,6 +218,7 @@ it('/readyz has failing upstreams, and those that work with trouble, which count
       slug,
       {
         ...{ upstreams: 3, up, failing },
+        ...(state === 'unused' && { unused: ['node-0', 'node-1', 'node-2'] }),
         ...(state === 'drained' && { drained: ['node-0'] }),
         ...(reason !== undefined && !isFailing && state !== 'drained' && { degraded: { 'node-0': text } }),
       },
@@ -244,7 +251,7 @@ it('`gatehouse status` shows the reasons of failing and of degraded upstreams', 
   const { stdout } = await place.run(['status', '--url', ops]);
   expect(stdout).toMatch(/\ndead +2 of 3 +node-0: circuit \S+ for \d+ s: connection refused/);
   expect(stdout).toMatch(/\nlagging +3 of 3 +node-0: 240 blocks behind\n/);
-  expect(stdout).toMatch(/\nlate +3 of 3 +node-0: slow: \d+ ms, the fastest upstream \d+ ms\n/);
+  expect(stdout).toMatch(/\nlate +3 of 3 +node-0: slow: [\d,]+ ms, the fastest upstream [\d,]+ ms\n/);
   expect(stdout).toMatch(/\ndown +0 of 3 +node-0: circuit \S+ for \d+ s: connection refused/);
   expect(stdout).toMatch(/\nlimited +2 of 3 +node-0: circuit \S+ for \d+ s: its rate limit is used up/);
   expect(stdout).toMatch(/\nmixed +2 of 3 +node-0: circuit \S+ for \d+ s: its chain id is 6, not 5, /);
