@@ -2,32 +2,29 @@ import { rmSync, statfsSync, statSync, truncateSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { clock, type Timer } from '../clock/clock.ts';
-import { random } from '../clock/random.ts';
 import { errorCode, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { DurableCacheMetric } from '../metrics/cache-metrics.ts';
 import {
-  BUSY,
   damaged,
   FULL,
   IO_ERROR,
-  LOCKED,
+  isLocked,
   makePrivateFile,
   openSqlite,
   sqliteCodeOf,
+  whenUnlocked,
   type Database,
   type Statement,
 } from '../store/open-sqlite.ts';
 import { StoreError } from '../store/store-error.ts';
 import { compress, decompress, isContentError } from './compress-entry.ts';
-import { chainKeyOf, MAX_ENTRY_BYTES, MAX_PENDING_BYTES, type DurableCache } from './durable-cache.ts';
+import { chainKeyOf, DurableCache } from './durable-cache.ts';
 
 /** Entries are gathered for this time, and written in one transaction. */
 const GATHER_MS = 20;
 /** Bytes of one transaction. The process does nothing else meanwhile. */
 const TRANSACTION_BYTES = 256_000;
-/** Another process writes for milliseconds. */
-const BUSY_TIMEOUT_MS = 5_000;
 /** Oldest entries that are removed at a time, and how often in a transaction. */
 const REMOVED_AT_ONCE = 20;
 const REMOVALS = 25;
@@ -52,6 +49,8 @@ interface OpenFile {
   readonly get: Statement;
   readonly put: Statement;
   readonly removeOldest: Statement;
+  /** Bytes of the entries. */
+  readonly used: Statement;
 }
 
 interface Waiting {
@@ -65,17 +64,15 @@ interface Waiting {
  * size, the oldest entries go. The file is removed when the disk has less than 128 MB left, and when it is damaged: results can be
  * requested again. So SQLite does not wait for the disk.
  */
-export class DiskCache implements DurableCache {
+export class DiskCache extends DurableCache {
   readonly kind = 'disk';
   readonly #path: string;
   readonly #maxBytes: number;
-  readonly #count: DurableCacheMetric;
   readonly #log: Log;
   readonly #freeBytes: () => number;
   readonly #check: Timer;
   #file: OpenFile | undefined;
   #waiting: Waiting[] = [];
-  #pendingBytes = 0;
   #writing: Promise<void> | undefined;
   /** Infinity: it is closed, or the folder cannot have the file. */
   #pausedUntil = -Infinity;
@@ -88,9 +85,9 @@ export class DiskCache implements DurableCache {
     log: Log,
     freeBytes = freeBytesAt(dirname(path)),
   ) {
+    super(count);
     this.#path = path;
     this.#maxBytes = maxBytes;
-    this.#count = count;
     this.#log = log;
     this.#freeBytes = freeBytes;
     this.#check = clock
@@ -104,25 +101,12 @@ export class DiskCache implements DurableCache {
   async get(key: string): Promise<string | Buffer | undefined> {
     const found = await this.read(key);
     const isFound = typeof found === 'object';
-    this.#count(isFound ? 'found' : found);
+    this.count(isFound ? 'found' : found);
     return isFound ? found.json : undefined;
   }
 
-  set(key: string, json: string | Buffer): void {
-    const { length } = json;
-    if (length > MAX_ENTRY_BYTES || this.#pendingBytes + length > MAX_PENDING_BYTES || !this.#isUsable) {
-      this.#count('not-written');
-      return;
-    }
-    this.#pendingBytes += length;
-    void this.write(key, json).then((isWritten) => {
-      this.#pendingBytes -= length;
-      this.#count(isWritten ? 'written' : 'not-written');
-    });
-  }
-
   async read(key: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {
-    if (!this.#isUsable) return 'failed';
+    if (!this.isUsable) return 'failed';
     try {
       const row = this.#open().get.get(key) as { checksum: number; json: Uint8Array } | undefined;
       if (row === undefined) return 'miss';
@@ -148,7 +132,7 @@ export class DiskCache implements DurableCache {
   /** Bytes of the entries in the file. */
   get bytes(): number {
     try {
-      return this.#file === undefined ? 0 : usedBytes(this.#file.database);
+      return this.#file === undefined ? 0 : usedBytes(this.#file);
     } catch {
       return 0;
     }
@@ -161,7 +145,7 @@ export class DiskCache implements DurableCache {
     this.#closeFile();
   }
 
-  get #isUsable(): boolean {
+  protected get isUsable(): boolean {
     return clock.now() >= this.#pausedUntil;
   }
 
@@ -182,32 +166,25 @@ export class DiskCache implements DurableCache {
     return this.#waiting.splice(0, end === 0 ? this.#waiting.length : end);
   }
 
-  /** Waits while another process writes, without blocking this one. */
   async #writeBatch(batch: readonly Waiting[]): Promise<boolean> {
-    const deadline = clock.now() + BUSY_TIMEOUT_MS;
-    while (this.#isUsable) {
-      try {
-        this.#transact(batch);
-        return true;
-      } catch (error) {
-        if (!isBusy(error) || clock.now() > deadline) {
-          this.#handleFailure(error);
-          return false;
-        }
-      }
-      await clock.sleep(2 + random.number() * 10);
+    try {
+      return await whenUnlocked(() => this.isUsable && this.#transact(batch));
+    } catch (error) {
+      this.#handleFailure(error);
+      return false;
     }
-    return false;
   }
 
-  #transact(batch: readonly Waiting[]): void {
-    const { database, put, removeOldest } = this.#open();
+  #transact(batch: readonly Waiting[]): true {
+    const file = this.#open();
+    const { database, put, removeOldest } = file;
     database.exec('BEGIN IMMEDIATE');
     try {
       for (const { key, json } of batch) put.run(key, checksumOf(key, json), json);
-      for (let removals = 0; removals < REMOVALS && usedBytes(database) > this.#maxBytes; removals++)
+      for (let removals = 0; removals < REMOVALS && usedBytes(file) > this.#maxBytes; removals++)
         removeOldest.run(REMOVED_AT_ONCE);
       database.exec('COMMIT');
+      return true;
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
       throw error;
@@ -224,7 +201,7 @@ export class DiskCache implements DurableCache {
   }
 
   #handleFailure(error: unknown): void {
-    if (isBusy(error)) return;
+    if (isLocked(error)) return;
     const code = sqliteCodeOf(error);
     const reason = error instanceof Error ? error.message : String(error);
     if (this.#isReplaced) this.#closeFile();
@@ -240,7 +217,7 @@ export class DiskCache implements DurableCache {
 
   #pause(reason: string, ms: number): void {
     this.#closeFile();
-    if (this.#isUsable) this.#log.warn(`results about final blocks are not stored in ${this.#path}: ${reason}`);
+    if (this.isUsable) this.#log.warn(`results about final blocks are not stored in ${this.#path}: ${reason}`);
     this.#pausedUntil = Math.max(this.#pausedUntil, clock.now() + ms);
   }
 
@@ -254,23 +231,24 @@ export class DiskCache implements DurableCache {
   }
 }
 
-/** Makes all gateways forget the results of a network: none finds them in the file. @param slug undefined: of all @returns the number of networks @throws StoreError */
+/**
+ * Makes all gateways forget the results of a network, which none finds in the file then.
+ * @param slug undefined: of all
+ * @returns the number of networks
+ * @throws StoreError (rejects with it)
+ */
 export async function clearDiskCache(path: string, slug = '%'): Promise<number> {
-  const deadline = clock.now() + BUSY_TIMEOUT_MS;
-  for (;;) {
+  const clear = (): number => {
+    const { database } = openFile(path);
     try {
-      const { database } = openFile(path);
-      try {
-        return database.prepare('DELETE FROM results WHERE key LIKE ?').run(chainKeyOf(`${slug}:%`)).changes;
-      } finally {
-        database.close();
-      }
-    } catch (error) {
-      if (!isBusy(error) || clock.now() > deadline)
-        throw new StoreError(`${path} cannot be used (${error instanceof Error ? error.message : String(error)})`);
+      return database.prepare('DELETE FROM results WHERE key LIKE ?').run(chainKeyOf(`${slug}:%`)).changes;
+    } finally {
+      database.close();
     }
-    await clock.sleep(2 + random.number() * 10);
-  }
+  };
+  return whenUnlocked(clear).catch((error: unknown) => {
+    throw new StoreError(`${path} cannot be used (${error instanceof Error ? error.message : String(error)})`);
+  });
 }
 
 function removeFile(path: string): void {
@@ -310,6 +288,10 @@ function openFile(path: string): OpenFile {
           SELECT id FROM results WHERE key NOT LIKE '${chainKeyOf('%')}' ORDER BY id LIMIT ?
         )`,
       ),
+      used: database.prepare(
+        `SELECT (page_count - freelist_count) * page_size AS bytes
+        FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
+      ),
     };
   } catch (error) {
     database.close();
@@ -325,19 +307,12 @@ function checksumOf(key: string, json: Buffer): number {
   return crc32(json, crc32(key));
 }
 
-function isBusy(error: unknown): boolean {
-  const code = sqliteCodeOf(error);
-  return code === BUSY || code === LOCKED;
-}
-
 function isLasting(error: unknown): boolean {
   return error instanceof StoreError || lasting.includes(errorCode(error));
 }
 
-function usedBytes(database: Database): number {
-  const value = (name: string): number =>
-    Object.values(database.prepare(`PRAGMA ${name}`).get() as object)[0] as number;
-  return (value('page_count') - value('freelist_count')) * value('page_size');
+function usedBytes({ used }: OpenFile): number {
+  return (used.get() as { bytes: number }).bytes;
 }
 
 function freeBytesAt(folder: string): () => number {

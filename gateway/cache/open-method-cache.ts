@@ -13,7 +13,7 @@ export interface CacheParts {
   readonly config: NetworkConfig;
   /** Undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
-  /** Undefined: the cache is not shared with other gateways. */
+  /** Undefined: results are in memory only. */
   readonly durable: DurableCache | undefined;
   readonly chain: ChainPoller;
   readonly metrics: CacheMetrics;

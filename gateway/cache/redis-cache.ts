@@ -3,7 +3,7 @@ import { primariesOf } from '../redis/client.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { DurableCacheMetric } from '../metrics/cache-metrics.ts';
 import { compress, decompress, isContentError } from './compress-entry.ts';
-import { chainKeyOf, MAX_ENTRY_BYTES, MAX_PENDING_BYTES, type DurableCache } from './durable-cache.ts';
+import { chainKeyOf, DurableCache } from './durable-cache.ts';
 
 /** Longest wait of a call for Redis before it goes to an upstream. A near Redis takes under 1 ms, a far one 50 ms. */
 const MAX_WAIT_MS = 20;
@@ -18,24 +18,22 @@ const EXPIRY_S = 86_400;
  * Shares permanently valid results between gateways through Redis. Gateways work without it: a Redis that hangs delays one
  * group of calls by 20 ms each second, and a full or unreachable Redis delays none.
  */
-export class RedisCache implements DurableCache {
+export class RedisCache extends DurableCache {
   readonly kind = 'redis';
   readonly #link: RedisLink;
-  readonly #count: DurableCacheMetric;
   readonly #maxWaitMs: number;
   #pausedUntil = -Infinity;
-  #pendingBytes = 0;
 
   /** @param link `close` closes it */
   constructor(link: RedisLink, count: DurableCacheMetric, maxWaitMs = MAX_WAIT_MS) {
+    super(count);
     this.#link = link;
-    this.#count = count;
     this.#maxWaitMs = maxWaitMs;
   }
 
   async get(key: string): Promise<string | Buffer | undefined> {
-    if (!this.#isUsable) {
-      this.#count('not-requested');
+    if (!this.isUsable) {
+      this.count('not-requested');
       return undefined;
     }
     let timer: Timer | undefined;
@@ -46,22 +44,8 @@ export class RedisCache implements DurableCache {
     clock.clearTimeout(timer);
     if (outcome === 'late') this.#pausedUntil = clock.now() + BACKOFF_MS;
     const isFound = typeof outcome === 'object';
-    this.#count(isFound ? 'found' : outcome);
+    this.count(isFound ? 'found' : outcome);
     return isFound ? outcome.json : undefined;
-  }
-
-  set(key: string, json: string | Buffer): void {
-    const { length } = json;
-    const isTooLarge = length > MAX_ENTRY_BYTES || this.#pendingBytes + length > MAX_PENDING_BYTES;
-    if (isTooLarge || !this.#isUsable) {
-      this.#count('not-written');
-      return;
-    }
-    this.#pendingBytes += length;
-    void this.write(key, json).then((isWritten) => {
-      this.#pendingBytes -= length;
-      this.#count(isWritten ? 'written' : 'not-written');
-    });
   }
 
   async read(key: string): Promise<{ json: string | Buffer } | 'miss' | 'failed'> {
@@ -91,7 +75,7 @@ export class RedisCache implements DurableCache {
     return this.#link.close();
   }
 
-  get #isUsable(): boolean {
+  protected get isUsable(): boolean {
     return this.#link.isUp && clock.now() >= this.#pausedUntil;
   }
 }

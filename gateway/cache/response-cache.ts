@@ -25,7 +25,7 @@ export interface CacheEntry {
   /** As JSON: a string, or the bytes of a large upstream response. */
   readonly result: string | Buffer;
   readonly validity: Validity;
-  /** The epoch at which its chain began, from `FinalChain`. */
+  /** Of `FinalChain`, when it was stored. */
   readonly generation: number;
   /** Undefined: it was not verified. */
   readonly proof?: Proof | undefined;

@@ -1,19 +1,17 @@
 import { existsSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { clock, type Timer } from '../clock/clock.ts';
-import { random } from '../clock/random.ts';
 import { isObject } from '../collections/is-object.ts';
 import { errorCode, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
-  BUSY,
   damaged,
   FULL,
   IO_ERROR,
-  LOCKED,
   makePrivateFile,
   openSqlite,
   sqliteCodeOf as codeOf,
+  whenUnlocked,
   type Database,
   type Statement,
 } from './open-sqlite.ts';
@@ -35,8 +33,6 @@ const schema = `
 const MAX_BATCH = 50;
 /** Names in one response of the file. */
 const PAGE = 500;
-/** Another process has the file locked for milliseconds. A longer time is an error. */
-const LOCKED_TIMEOUT_MS = 5_000;
 /** Expired records are removed by this number at a time, each minute. */
 const EXPIRED_BATCH = 500;
 const EXPIRY_INTERVAL_MS = 60_000;
@@ -311,17 +307,12 @@ export class FileStore implements Store {
    * @throws StoreError
    */
   async #unlocked<Result>(mayUseReserve: boolean, work: () => Result): Promise<Result> {
-    const deadline = clock.now() + LOCKED_TIMEOUT_MS;
     for (;;) {
       try {
-        return work();
+        return await whenUnlocked(work);
       } catch (error) {
-        const code = codeOf(error);
-        if ((code === BUSY || code === LOCKED) && clock.now() <= deadline) await clock.sleep(2 + random.number() * 10);
-        else {
-          const reason = storeError(this.#path, error);
-          if (!(reason instanceof StoreFull && mayUseReserve && this.#freeReserve())) throw reason;
-        }
+        const reason = storeError(this.#path, error);
+        if (!(reason instanceof StoreFull && mayUseReserve && this.#freeReserve())) throw reason;
       }
     }
   }

@@ -1,6 +1,8 @@
 import type * as Sqlite from '@photostructure/sqlite';
 import { closeSync, existsSync, openSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { clock } from '../clock/clock.ts';
+import { random } from '../clock/random.ts';
 import { loadPackage } from '../config/load-package.ts';
 import { errorCode } from '../config/log.ts';
 import { giveToFolderOwner, makePrivateFolderFor } from './private-file.ts';
@@ -58,8 +60,29 @@ export function sqliteCodeOf(error: unknown): number | undefined {
 }
 
 /** Result codes. */
-export const BUSY = 5;
-export const LOCKED = 6;
+const BUSY = 5;
+const LOCKED = 6;
 export const IO_ERROR = 10;
 export const FULL = 13;
 export const damaged = [11, 26];
+
+/** Another process has the file locked for milliseconds. A longer time is an error. */
+const LOCKED_TIMEOUT_MS = 5_000;
+
+export function isLocked(error: unknown): boolean {
+  const code = sqliteCodeOf(error);
+  return code === BUSY || code === LOCKED;
+}
+
+/** Repeats work while another process has the file locked, without blocking this one. @throws the error of `work` (rejects with it) */
+export async function whenUnlocked<Result>(work: () => Result): Promise<Result> {
+  const deadline = clock.now() + LOCKED_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isLocked(error) || clock.now() > deadline) throw error;
+    }
+    await clock.sleep(2 + random.number() * 10);
+  }
+}
