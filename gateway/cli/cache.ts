@@ -19,13 +19,13 @@ export function cacheCommand(settings: () => CacheSettings, out: (text: string) 
   const cache = new Command('cache').description('The cached responses about final blocks');
   cache
     .command('clear')
-    .description('Remove the cached responses of a network, or of all; running gateways forget theirs within 30 s')
+    .description('Forget the cached responses of a network, or of all: no gateway returns one of them after 30 s')
     .argument('[network]', 'slug of the network')
     .option('--json', 'print {"networks":…} on one line')
     .addHelpText('after', examples('cache clear', 'cache clear base'))
     .action(async (network: string | undefined, { json }: { json?: true }) => {
       const networks = await clear(settings(), network);
-      out(json ? `${JSON.stringify({ networks })}\n` : `Removed the cached responses of ${networks} networks\n`);
+      out(json ? `${JSON.stringify({ networks })}\n` : `The cached responses of ${networks} networks are forgotten\n`);
     });
   return cache;
 }

@@ -33,7 +33,7 @@ export interface NetworkParts {
   readonly memory?: MemoryBudget;
   /** Undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
-  /** Shared by all gateways; undefined: not shared. */
+  /** Undefined: results are in memory only. */
   readonly durable: DurableCache | undefined;
   /** Undefined: the gateway has one worker. */
   readonly link?: WorkerLink | undefined;

@@ -16,7 +16,7 @@ export interface FoundPart {
 
 export interface PartCacheOptions {
   readonly cache: ResponseCache;
-  /** Undefined: the cache is not shared with other gateways. */
+  /** Undefined: lists are in memory only. */
   readonly durable: DurableCache | undefined;
   readonly final: FinalChain;
   /** Its slug and chain id. */
@@ -25,7 +25,7 @@ export interface PartCacheOptions {
   readonly count: (outcome: 'hit' | DurableCache['kind'] | 'miss') => void;
 }
 
-/** Caches the lists of final ranges of one method, in the memory of the response cache and in the shared Redis cache. */
+/** Caches the lists of final ranges of one method, in the memory of the response cache and in the durable cache. */
 export class PartCache {
   readonly #options: PartCacheOptions;
   readonly #prefix: string;
@@ -35,7 +35,7 @@ export class PartCache {
     this.#prefix = `${options.network}:${options.method}:part:`;
   }
 
-  /** The epoch at which the chain began. A list that was requested before it was replaced is not cached. */
+  /** Another number after all entries were forgotten: a list that was requested before is not cached. */
   get generation(): number {
     return this.#options.final.generation;
   }
@@ -54,7 +54,7 @@ export class PartCache {
     return undefined;
   }
 
-  /** The same part in Redis, where other gateways stored it. Counts the lookup. @param range of final blocks */
+  /** The same part in the durable cache. Counts the lookup. @param range of final blocks */
   async findDurable(filter: RangeFilter, range: BlockRange): Promise<FoundPart | undefined> {
     const { durable, count } = this.#options;
     const key = durable && this.#durableKey(filter, range);

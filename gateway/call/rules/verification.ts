@@ -44,19 +44,19 @@ export function verification(
 /** @throws RpcError if nothing can prove the result, and it must be proven (rejects with it) */
 function pin(call: Call): Promise<void> {
   const { method, router } = call;
-  const { isRequired, agree } = verificationOf(call);
+  const { isRequired, agree } = requiredOf(call);
   if (isRequired && method.provenAs === undefined && agree === undefined)
     throw new RpcError(
       'not-proven',
       `the result of ${method.name} cannot be proven: \`verify.agree\` compares upstreams`,
     );
-  return pinTag(call, verificationOf(call), (tag) =>
+  return pinTag(call, requiredOf(call), (tag) =>
     router.options.verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream)),
   );
 }
 
 /** The rule exists for calls that have one. */
-function verificationOf({ verification: given }: Call): CallVerification {
+function requiredOf({ verification: given }: Call): CallVerification {
   return given as CallVerification;
 }
 
@@ -72,7 +72,7 @@ async function verify(
 ): Promise<Outcome> {
   if (!outcome.final) return outcome;
   const { method, params, router, pinned } = call;
-  const { isRequired, agree, evidenceFor } = verificationOf(call);
+  const { isRequired, agree, evidenceFor } = requiredOf(call);
   const isHead = method.resultIs === 'head-number' && pinned !== undefined && outcome.response.kind === 'result';
   const response: typeof outcome.response = isHead
     ? { kind: 'result', result: `0x${pinned.number.toString(16)}` }
@@ -135,7 +135,7 @@ function withProof(outcome: FinalOutcome, response: UpstreamResponse, proof: Pro
 /** @throws RpcError if the result is not proven as the call requires */
 function end(call: Call, given: UpstreamResponse | FlowingResponse): UpstreamResponse {
   const response = complete(given);
-  const required = verificationOf(call);
+  const required = requiredOf(call);
   // Null is no evidence.
   if (required.evidenceFor !== undefined && response.kind === 'result' && response.result === null) return response;
   if (response.kind !== 'error' && !isEnough(response.proof, required)) throw new RpcError('not-proven');
@@ -173,7 +173,7 @@ function workOf(
   cancellation: Cancellation | undefined = call.cancellation,
 ): Work {
   const { deadline } = call;
-  const { evidenceFor } = verificationOf(call);
+  const { evidenceFor } = requiredOf(call);
   return {
     ...{ deadline, upstream, owner: call.timeOwnerFor(upstream) },
     isEvidence: evidenceFor !== undefined,
