@@ -81,6 +81,9 @@ async function serve(env: Record<string, string>, lines: string[] = []): Promise
 const storeUp = async ({ address }: TestGateway): Promise<number | undefined> =>
   (await readMetrics(address)).value('gatehouse_key_store_up');
 
+const cachedLookups = async ({ address }: TestGateway): Promise<number> =>
+  (await readMetrics(address)).value('gatehouse_key_lookups_total', { outcome: 'hit' }) ?? 0;
+
 it('a gateway follows its address from a demoted primary to the new one', async () => {
   const primary = await start();
   const replica = await start({ args: ['--replicaof', `127.0.0.1 ${primary.port}`] });
@@ -95,6 +98,8 @@ it('a gateway follows its address from a demoted primary to the new one', async 
   const used = async (redis: RedisServer): Promise<number> =>
     Number(await redis.cli('HGET', `gatehouse:limit:${id}`, 'dayUsed'));
   await eventually(async () => (await status()) === 200 && (await used(primary)) > 0);
+  // In memory, the key is valid without Redis. It is not if a lookup ran while Redis reported the change above.
+  await eventually(async () => (await status()) === 200 && (await cachedLookups(gateway)) > 0);
 
   await demote(primary, replica);
   await eventually(async () => (await storeUp(gateway)) === 0);
