@@ -1,14 +1,10 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { clock, type Timer } from '../clock/clock.ts';
 import { version } from '../config/package.ts';
 import { AuditMetrics } from './audit-metrics.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { pressures, type Pressure } from '../memory/memory-pressure.ts';
-import { LongHistory, type Lags } from './long-history.ts';
-import { NetworkHistory } from './network-history.ts';
-import { OthersTotals, type HistoryTotals } from './others-totals.ts';
-import { BUCKET_MS, UpstreamHistory, type Availability, type HistoryBucket } from './upstream-history.ts';
+import { History, type Availability, type HistoryBucket } from './history.ts';
 import { HeadMetrics, type UpstreamHeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
 import { counter, fastCounter, fastHistogram, gauge } from './instruments.ts';
@@ -69,80 +65,23 @@ export class Metrics {
   readonly #attempts = fastCounter(this.registry, 'gatehouse_upstream_attempts_total');
   readonly #attemptSeconds = fastHistogram(this.registry, 'gatehouse_upstream_attempt_duration_seconds');
   readonly #deviations = counter(this.registry, 'gatehouse_upstream_result_deviations_total');
-  readonly #unusable = counter(this.registry, 'gatehouse_upstream_unusable_responses_total');
+  readonly #unusable = fastCounter(this.registry, 'gatehouse_upstream_unusable_responses_total');
   readonly #rejections = counter(this.registry, 'gatehouse_http_rejections_total');
   readonly #socketsOpen = gauge(this.registry, 'gatehouse_websockets_open');
   readonly #adminRejections = counter(this.registry, 'gatehouse_admin_rejections_total');
   readonly #socketsClosed = counter(this.registry, 'gatehouse_websockets_closed_total');
   readonly #messages = counter(this.registry, 'gatehouse_websocket_messages_total');
-  /** Recent requests of each upstream, for the status page. */
-  readonly upstreamHistory = new UpstreamHistory({
+  readonly history = new History({
+    calls: this.calls.counts,
+    callSeconds: this.calls.seconds,
+    cacheLookups: this.cache.lookupCounts,
     attempts: this.#attempts,
     attemptSeconds: this.#attemptSeconds,
     unusable: this.#unusable,
   });
-  readonly networkHistory = new NetworkHistory({
-    callSeconds: this.calls.seconds,
-    cacheLookups: this.cache.lookupCounts,
-    calls: this.calls.counts,
-  });
-  readonly longHistory = new LongHistory({
-    calls: this.calls.counts,
-    callSeconds: this.calls.seconds,
-    attempts: this.#attempts,
-    attemptSeconds: this.#attemptSeconds,
-  });
-  readonly #othersTotals = new OthersTotals();
-  #historyTimer: Timer | undefined;
 
   constructor() {
     gauge(this.registry, 'gatehouse_build_info').set({ version, node: process.version }, 1);
-  }
-
-  /**
-   * Samples the metrics for the status page until `stopHistory`.
-   * @param lags of upstreams
-   * @param readOthers the totals of other workers, by their ids
-   */
-  startHistory(lags: () => Lags, readOthers?: () => Promise<ReadonlyMap<number, HistoryTotals>>): void {
-    this.networkHistory.sample(clock.now());
-    this.longHistory.sample(clock.unixMs() / 1000, lags());
-    this.#historyTimer ??= clock.setInterval(() => void this.#sampleHistory(lags, readOthers), BUCKET_MS).unref();
-  }
-
-  /** Totals of this process. */
-  async historyTotals(): Promise<HistoryTotals> {
-    return {
-      networks: this.networkHistory.totals(),
-      upstreams: await this.upstreamHistory.totals(),
-      long: this.longHistory.totals(),
-    };
-  }
-
-  /** Ends the current steps of the long history, which stores have to get before they are closed. */
-  stopHistory(): void {
-    clock.clearInterval(this.#historyTimer);
-    this.longHistory.end();
-  }
-
-  async #sampleHistory(
-    lags: () => Lags,
-    readOthers: (() => Promise<ReadonlyMap<number, HistoryTotals>>) | undefined,
-  ): Promise<void> {
-    const others = readOthers === undefined ? [] : [this.#othersTotals.add(await readOthers())];
-    this.longHistory.sample(
-      clock.unixMs() / 1000,
-      lags(),
-      others.map(({ long }) => long),
-    );
-    this.networkHistory.sample(
-      clock.now(),
-      others.map(({ networks }) => networks),
-    );
-    await this.upstreamHistory.sample(
-      this.routing.active(),
-      others.map(({ upstreams }) => upstreams),
-    );
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamMetrics {
@@ -162,11 +101,11 @@ export class Metrics {
         this.#deviations.inc({ network, upstream, method });
       },
       unusable: (failure) => {
-        this.#unusable.inc({ network, upstream, class: failure });
+        this.#unusable.labels(network, upstream, failure).value++;
       },
       ...this.heads.upstreamMetrics(network, upstream),
-      history: () => this.upstreamHistory.bucketsOf(network, upstream),
-      availability: () => this.upstreamHistory.availabilityOf(network, upstream),
+      history: () => this.history.bucketsOf(network, upstream),
+      availability: () => this.history.availabilityOf(network, upstream),
     };
   }
 

@@ -38,6 +38,8 @@ export interface ActiveUpstream {
   readonly drainedS: number | undefined;
   /** Whether it has responded or failed before, and its state is not `overtaken`. */
   readonly isMeasured: boolean;
+  /** Blocks behind the head; undefined: unknown. */
+  readonly lag: number | undefined;
   /** The calls that may be in progress there. */
   readonly concurrencyLimit: number;
   /** The calls of client batches are sent singly. */

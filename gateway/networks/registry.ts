@@ -81,12 +81,13 @@ export class NetworkRegistry {
         ?.followPoll(failed);
     });
     parts.metrics.routing.watch(() =>
-      this.finder.all.flatMap(({ config: { slug }, router }) =>
+      this.finder.all.flatMap(({ config: { slug }, router, chain }) =>
         router.all.map((upstream) => {
           const { name, circuit, drain, isUsed, concurrency, withoutBatches } = upstream;
           const drainedS = drain && Date.parse(drain.at) / 1000;
           const isMeasured = isUsed && upstream.connectionState() !== 'overtaken';
-          const facts = { network: slug, upstream: name, circuit: circuit.state, drainedS, isMeasured };
+          const lag = chain.view.headOf(upstream) === undefined ? undefined : chain.view.lagOf(upstream, clock.now());
+          const facts = { network: slug, upstream: name, circuit: circuit.state, drainedS, isMeasured, lag };
           return { ...facts, concurrencyLimit: concurrency.limit, isWithoutBatches: withoutBatches !== undefined };
         }),
       ),
