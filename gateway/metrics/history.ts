@@ -1,6 +1,7 @@
+import type { Registry } from 'prom-client';
 import { clock, type Timer } from '../clock/clock.ts';
-import type { CounterMetric, HistogramMetric } from './counters.ts';
-import { DURATION_BUCKETS_S } from './instruments.ts';
+import { DURATION_BUCKETS_S } from './counters.ts';
+import { histogram, numbers } from './instruments.ts';
 import { outcomeClassOf } from './outcome-class.ts';
 import { quantileMs } from './quantile.ts';
 import type { ActiveUpstream } from './routing-metrics.ts';
@@ -137,15 +138,6 @@ export interface NetworkActivity {
   readonly cacheHitRate: number | undefined;
 }
 
-export interface HistoryCounters {
-  readonly calls: CounterMetric;
-  readonly callSeconds: HistogramMetric;
-  readonly cacheLookups: CounterMetric;
-  readonly attempts: CounterMetric;
-  readonly attemptSeconds: HistogramMetric;
-  readonly unusable: CounterMetric;
-}
-
 /** The totals of one process since its start. */
 export type HistoryTotals = Rows;
 
@@ -176,7 +168,7 @@ const outcomeFields = { served: undefined, rejected: 1, 'upstream-error': 2, fai
  * cost nothing. With workers, each has the sums of all.
  */
 export class History {
-  readonly #counters: HistoryCounters;
+  readonly #page: Registry;
   readonly #points: Readonly<Record<HistoryRange, HistoryPoint[]>> = {
     ...{ '1h': [], '24h': [], '7d': [], '30d': [], '90d': [] },
   };
@@ -192,8 +184,8 @@ export class History {
   /** Called with each new point. */
   onPoint: (range: HistoryRange, point: HistoryPoint) => void = () => undefined;
 
-  constructor(counters: HistoryCounters) {
-    this.#counters = counters;
+  constructor(page: Registry) {
+    this.#page = page;
   }
 
   /**
@@ -333,30 +325,31 @@ export class History {
 
   /** Totals of this process. */
   totals(): Map<string, Row> {
-    const { calls, callSeconds, cacheLookups, attempts, attemptSeconds, unusable } = this.#counters;
     const totals = new Map<string, Row>();
     const rowOf = ({ network = '', upstream }: Partial<Record<string, string>>): Row =>
       rowIn(totals, upstream === undefined ? network : `${network} ${upstream}`);
-    for (const { labels, child } of calls.children()) {
-      const row = rowOf(labels);
-      const field = outcomeFields[outcomeClassOf(labels['outcome'] ?? '')];
-      add(row, 0, child.value);
-      if (field !== undefined) add(row, field, child.value);
+    const counted = (name: Parameters<typeof numbers>[1]) =>
+      numbers(this.#page, name)
+        .children()
+        .map(({ labels, child: { value = 0 } }) => ({ row: rowOf(labels), outcome: labels['outcome'] ?? '', value }));
+    for (const { row, outcome, value } of counted('gatehouse_calls_total')) {
+      const field = outcomeFields[outcomeClassOf(outcome)];
+      add(row, 0, value);
+      if (field !== undefined) add(row, field, value);
     }
-    for (const { labels, child } of cacheLookups.children()) {
-      const row = rowOf(labels);
-      add(row, CACHE_LOOKUPS, child.value);
-      if (labels['outcome'] !== 'miss') add(row, CACHE_HITS, child.value);
+    for (const { row, outcome, value } of counted('gatehouse_cache_lookups_total')) {
+      add(row, CACHE_LOOKUPS, value);
+      if (outcome !== 'miss') add(row, CACHE_HITS, value);
     }
-    for (const { labels, child } of attempts.children()) {
-      const row = rowOf(labels);
-      const { outcome = '' } = labels;
-      add(row, 0, child.value);
-      if (outcome !== 'response' && outcome !== 'cancelled') add(row, failureKinds[outcome] ?? INVALID, child.value);
+    for (const { row, outcome, value } of counted('gatehouse_upstream_attempts_total')) {
+      add(row, 0, value);
+      if (outcome !== 'response' && outcome !== 'cancelled') add(row, failureKinds[outcome] ?? INVALID, value);
     }
-    for (const { labels, child } of unusable.children()) add(rowOf(labels), UNUSABLE, child.value);
-    for (const { labels, child } of attemptSeconds.children()) add(rowOf(labels), SECONDS, child.sum);
-    for (const { labels, child } of [...callSeconds.children(), ...attemptSeconds.children()])
+    for (const { row, value } of counted('gatehouse_upstream_unusable_responses_total')) add(row, UNUSABLE, value);
+    const attemptSeconds = histogram(this.#page, 'gatehouse_upstream_attempt_duration_seconds').children();
+    for (const { labels, child } of attemptSeconds) add(rowOf(labels), SECONDS, child.sum);
+    const callSeconds = histogram(this.#page, 'gatehouse_call_duration_seconds').children();
+    for (const { labels, child } of [...callSeconds, ...attemptSeconds])
       for (const [index, count] of child.counts.entries()) add(rowOf(labels), BUCKETS + index, count);
     return totals;
   }

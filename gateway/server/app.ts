@@ -135,7 +135,7 @@ export async function openGateway(
   const isFirstWorker = (): boolean => link?.isFirst !== false;
   const historyStore =
     settings.STATUS_PAGE === 'off' ? undefined : new HistoryStore(store, metrics.history, log, isFirstWorker);
-  const durable = openDurableCache(settings, metrics.cache, log);
+  const durable = openDurableCache(settings, metrics, log);
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
   await Promise.all([store.waitUntilReady(REDIS_OPEN_TIMEOUT_MS), limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS)]);
   const limitMb = settings.MEMORY_LIMIT_MB;
@@ -143,7 +143,7 @@ export async function openGateway(
   const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES, guard });
   metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
-  if (cache !== undefined) metrics.cache.watch(() => cache.counts);
+  if (cache !== undefined) metrics.watchCache(() => cache.counts);
   const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS);
   const networks = new NetworkRegistry(
     {
@@ -330,7 +330,7 @@ export async function openGateway(
   if (link !== undefined) link.on('history', () => [link.id, metrics.history.totals()]);
   const readOthers =
     link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));
-  if (historyStore !== undefined) metrics.history.start(metrics.routing.active, readOthers);
+  if (historyStore !== undefined) metrics.history.start(() => metrics.routing.active(), readOthers);
   const close = async (delayMs?: number): Promise<void> => {
     metrics.history.stop();
     events.close();

@@ -7,7 +7,8 @@ import type { Log } from '../../gateway/config/log.ts';
 import { openImportedStore } from '../../gateway/backup/former-files.ts';
 import { HistoryStore } from '../../gateway/history/history-store.ts';
 import type { HistoryRange } from '../../gateway/metrics/history.ts';
-import { DURATION_BUCKETS_S } from '../../gateway/metrics/instruments.ts';
+import { DURATION_BUCKETS_S } from '../../gateway/metrics/counters.ts';
+import { histogram } from '../../gateway/metrics/instruments.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { networkOverTime, type NetworkOverTime } from '../../gateway/server/pages/network-over-time.ts';
 import { silent } from '../auth/auth-setup.ts';
@@ -65,14 +66,15 @@ async function open(log: Log = silent): Promise<Counting> {
   onTestFinished(stop);
   await eventually(async () => !(await store.read('1h', 'five')).isPartial);
   metrics.history.sample([]);
-  const calls = metrics.calls.metric('five', 'eth_call');
+  const calls = metrics.callMetric('five', 'eth_call');
   const upstream = metrics.upstreamMetrics('five', 'one');
+  const durations = histogram(metrics.registry, 'gatehouse_call_duration_seconds').labels('five', 'eth_call');
   return {
     ...{ metrics, store, stop },
     call: (count, seconds = 0.02) => {
       for (let done = 0; done < count; done++) {
         calls.count('result');
-        metrics.calls.seconds.labels('five', 'eth_call').observe(seconds);
+        durations.observe(seconds);
         upstream.succeeded(seconds);
       }
     },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HistoryTotals } from '../../gateway/metrics/history.ts';
+import { histogram } from '../../gateway/metrics/instruments.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { removeSeries } from '../../gateway/metrics/remove-series.ts';
 import { networkOverTime } from '../../gateway/server/pages/network-over-time.ts';
@@ -22,13 +23,16 @@ async function endStep({ history }: Metrics, active = [activeUpstream()], stepS 
   history.sample(active);
 }
 
+const secondsOf = ({ registry }: Metrics, method: string) =>
+  histogram(registry, 'gatehouse_call_duration_seconds').labels('five', method);
+
 const last = (values: readonly (number | null)[] | undefined): unknown => values?.at(-1);
 
 describe('the history over time', () => {
   it('has the calls of a network and the requests to its upstreams in each step', async () => {
     const metrics = await openMetrics();
     const { history } = metrics;
-    const call = metrics.calls.metric('five', 'eth_call');
+    const call = metrics.callMetric('five', 'eth_call');
     const upstream = metrics.upstreamMetrics('five', 'one');
     for (let count = 0; count < 9; count++) call.count('result');
     call.count('no-upstream');
@@ -66,7 +70,7 @@ describe('the history over time', () => {
     const { history } = await openMetrics();
     const counted = (calls: number): HistoryTotals => {
       const metrics = new Metrics();
-      const call = metrics.calls.metric('five', 'eth_call');
+      const call = metrics.callMetric('five', 'eth_call');
       for (let count = 0; count < calls; count++) call.count('result');
       return metrics.history.totals();
     };
@@ -89,15 +93,15 @@ describe('the calls of a network in the last minute', () => {
   it('have a rate, quantiles of their duration, and a share of cache hits', async () => {
     const metrics = new Metrics();
     const { history } = metrics;
-    const seconds = metrics.calls.seconds.labels('five', 'eth_call');
-    const lookup = metrics.cache.lookups('five', 'eth_call');
+    const seconds = secondsOf(metrics, 'eth_call');
+    const lookup = metrics.cacheMetric('five', 'eth_call');
     seconds.observe(20);
     lookup('miss');
     history.sample([]);
     expect(history.activityOf('five')).toBeUndefined();
     // Only what came since the first sample counts.
     for (let call = 0; call < 98; call++) seconds.observe(0.02);
-    metrics.calls.seconds.labels('five', 'eth_getLogs').observe(0.4);
+    secondsOf(metrics, 'eth_getLogs').observe(0.4);
     seconds.observe(100);
     for (const outcome of ['hit', 'redis', 'hit', 'miss'] as const) lookup(outcome);
     await endStep(metrics, []);
@@ -115,7 +119,7 @@ describe('the calls of a network in the last minute', () => {
 
   it('are those of two steps, and the highest bound for longer calls', async () => {
     const metrics = await openMetrics();
-    const seconds = metrics.calls.seconds.labels('five', 'eth_call');
+    const seconds = secondsOf(metrics, 'eth_call');
     for (let step = 0; step < 4; step++) {
       await endStep(metrics);
       seconds.observe(100);

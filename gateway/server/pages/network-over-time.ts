@@ -1,4 +1,4 @@
-import { DURATION_BUCKETS_S } from '../../metrics/instruments.ts';
+import { DURATION_BUCKETS_S } from '../../metrics/counters.ts';
 import {
   historyRanges,
   networkCounts,
