@@ -5,7 +5,7 @@ import { clock } from '../clock/clock.ts';
 import { errorCode, type Log } from '../config/log.ts';
 import { isDrain, storeDrain } from '../drains/drains.ts';
 import { parsePoint, storePoint } from '../history/history-store.ts';
-import { historyRanges, rangeNames, type HistoryRange } from '../metrics/long-history.ts';
+import { historyRanges, rangeNames, type HistoryRange } from '../metrics/history.ts';
 import { openStore, type StoreSettings } from '../store/open-store.ts';
 import { RedisStore } from '../store/redis-store.ts';
 import { StoreError } from '../store/store-error.ts';

@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 import { clock, type Timer } from '../clock/clock.ts';
 import { errorCode, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import type { DurableCacheMetric } from '../metrics/cache-metrics.ts';
+import type { DurableCacheMetric } from '../metrics/metrics.ts';
 import {
   damaged,
   FULL,

@@ -1,5 +1,5 @@
 import { version } from '../config/package.ts';
-import type { DurableCacheMetric } from '../metrics/cache-metrics.ts';
+import type { DurableCacheMetric } from '../metrics/metrics.ts';
 
 /** One entry. */
 const MAX_ENTRY_BYTES = 4_000_000;

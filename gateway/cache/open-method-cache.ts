@@ -1,5 +1,5 @@
 import type { ChainPoller } from '../chain/poller.ts';
-import type { CacheMetrics } from '../metrics/cache-metrics.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -16,7 +16,7 @@ export interface CacheParts {
   /** Undefined: results are in memory only. */
   readonly durable: DurableCache | undefined;
   readonly chain: ChainPoller;
-  readonly metrics: CacheMetrics;
+  readonly metrics: Metrics;
 }
 
 /**
@@ -41,7 +41,7 @@ export function openMethodCache(
   spec: MethodSpec,
 ): MethodCache | undefined {
   if (cache === undefined || final === undefined || spec.cache === undefined) return undefined;
-  const count = metrics.lookups(config.slug, spec.name);
+  const count = metrics.cacheMetric(config.slug, spec.name);
   return new MethodCache({ network: chainName(config), spec, cache, durable, chain, final, count });
 }
 

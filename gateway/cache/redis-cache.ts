@@ -1,7 +1,7 @@
 import { clock, type Timer } from '../clock/clock.ts';
 import { primariesOf } from '../redis/client.ts';
 import type { RedisLink } from '../redis/link.ts';
-import type { DurableCacheMetric } from '../metrics/cache-metrics.ts';
+import type { DurableCacheMetric } from '../metrics/metrics.ts';
 import { compress, decompress, isContentError } from './compress-entry.ts';
 import { chainKeyOf, DurableCache } from './durable-cache.ts';
 

@@ -24,7 +24,7 @@ export function showDiagnosis(diagnosis: Diagnosis, paint: Paint): string {
   return `${[...networks.map((network) => tableOf(network, paint)), ...(redis === undefined ? [] : [redisOf(redis, paint)])].join('\n')}\n${summary}\n`;
 }
 
-const head = ['', 'UPSTREAM', 'TLS', 'HEAD', 'AGE', 'LATENCY', 'STATE', 'METHODS', 'WEBSOCKET'];
+const head = ['', 'UPSTREAM', 'TLS', 'HEAD', 'AGE', 'LATENCY', 'STATE', 'WEBSOCKET'];
 
 function tableOf({ name, slug, chainId, upstreams }: NetworkFindings, paint: Paint): string {
   const rows = [head, ...upstreams.map(rowOf)];
@@ -44,7 +44,7 @@ function tableOf({ name, slug, chainId, upstreams }: NetworkFindings, paint: Pai
 }
 
 function rowOf(found: UpstreamFindings): string[] {
-  const { name, tlsDays, head: newest, latencyMs, methods, webSocketMs } = found;
+  const { name, tlsDays, head: newest, latencyMs, webSocketMs } = found;
   return [
     markOf(found),
     printableInLine(name),
@@ -53,7 +53,6 @@ function rowOf(found: UpstreamFindings): string[] {
     newest === undefined ? '-' : `${newest.ageS} s`,
     milliseconds(latencyMs),
     historyOf(found),
-    methods === undefined ? '-' : `${methods.served.length} of ${methods.served.length + methods.lacking.length}`,
     milliseconds(webSocketMs),
   ];
 }
@@ -71,12 +70,10 @@ function redisOf(found: RedisFindings, paint: Paint): string {
 }
 
 function problemLines(of: string, found: UpstreamFindings | RedisFindings, paint: Paint): string[] {
-  const { lacking: unsupported = [] } = 'methods' in found ? found.methods : {};
   const name = printableInLine(of);
   return [
     ...found.problems.map((problem) => paint('red', `  ${name}: ${printableInLine(problem)}`)),
     ...found.notes.map((note) => paint('yellow', `  ${name}: ${printableInLine(note)}`)),
-    ...(unsupported.length === 0 ? [] : [`  ${name}: does not support ${unsupported.join(', ')}`]),
   ];
 }
 

@@ -1,13 +1,21 @@
 import { clock } from '../clock/clock.ts';
 import { permitsMethod } from '../network-files/method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
-import { TimedOut } from '../upstreams/transport/upstream-response.ts';
+import { normalise } from '../normalise/normalise.ts';
+import { passThrough } from '../spec/method-spec.ts';
+import { methods as specs } from '../spec/methods.generated.ts';
+import { Secrets } from '../upstreams/transport/credentials.ts';
+import { readResponse } from '../upstreams/transport/read-response.ts';
+import {
+  parseResponse,
+  TimedOut,
+  UpstreamFailure,
+  type FailureClass,
+} from '../upstreams/transport/upstream-response.ts';
 import type { ConnectOptions } from '../upstreams/transport/connect/connector.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import { withTimeout } from '../upstreams/health/with-timeout.ts';
-import { ProbeClient, type ProbeResult } from './probe-client.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';
-import { probeMethods, type MethodFindings } from './probe-methods.ts';
 
 /** Findings about one upstream. A missing member was not determined. */
 export interface UpstreamFindings {
@@ -20,7 +28,6 @@ export interface UpstreamFindings {
   /** The median of a few calls over an open connection. */
   latencyMs?: number;
   history?: History;
-  methods?: MethodFindings;
   webSocketMs?: number;
   /** Problems that make calls fail. */
   readonly problems: string[];
@@ -42,10 +49,12 @@ const MIN_TLS_DAYS = 14;
 const MAX_HEAD_AGE_S = 600;
 const LATENCY_CALLS = 3;
 const zeroAddress = `0x${'0'.repeat(40)}`;
+/** Error messages of a node are cut to this length. */
+const MAX_ERROR_CHARS = 160;
 
 /** Tests one upstream, one call at a time. Never rejects, and ends within the timeout. */
 export async function probeUpstream(
-  network: Pick<NetworkConfig, 'chainId' | 'methods'>,
+  network: Pick<NetworkConfig, 'chainId'>,
   upstream: UpstreamConfig,
   { timeoutMs, open }: ProbeOptions,
 ): Promise<UpstreamFindings> {
@@ -85,7 +94,7 @@ export async function probeUpstream(
 async function probeCalls(
   client: ProbeClient,
   address: URL,
-  { chainId, methods }: Pick<NetworkConfig, 'chainId' | 'methods'>,
+  { chainId }: Pick<NetworkConfig, 'chainId'>,
   found: UpstreamFindings,
   { timeoutMs, tls, proxyUrl }: ConnectOptions & { readonly timeoutMs: number },
 ): Promise<void> {
@@ -104,9 +113,7 @@ async function probeCalls(
   if (!(await probeChain(client, chainId, found, ''))) return;
   const head = await probeHead(client, found);
   if (client.permits('eth_blockNumber')) found.latencyMs = await probeLatency(client);
-  if (head === undefined) return;
-  if (client.permits('eth_getBalance')) found.history = await probeHistory(client, head);
-  found.methods = await probeMethods(client, methods, quantity(head));
+  if (head !== undefined && client.permits('eth_getBalance')) found.history = await probeHistory(client, head);
 }
 
 async function probeWebSocket(client: ProbeClient, chainId: number, found: UpstreamFindings): Promise<void> {
@@ -181,4 +188,53 @@ function numberOf(value: unknown): number | undefined {
 
 function quantity(number: number): string {
   return `0x${number.toString(16)}`;
+}
+
+/** Outcome of one request. */
+type ProbeResult =
+  | { readonly result: unknown }
+  /** `error`: a final error of the node. `excluded`: the network file does not permit the method. */
+  | { readonly failure: FailureClass | 'error' | 'excluded'; readonly message: string };
+
+/** Sends requests to one upstream and normalises the responses like calls. It returns failures and does not retry. */
+class ProbeClient {
+  readonly #transport: Transport;
+  readonly #secrets: Secrets;
+  readonly #deadline: number;
+  /** Whether the network file permits the method at the upstream. Others are not sent. */
+  readonly permits: (method: string) => boolean;
+  #id = 0;
+
+  /** @param deadline by clock.now() */
+  constructor(transport: Transport, deadline: number, permits: (method: string) => boolean) {
+    this.#transport = transport;
+    this.#secrets = new Secrets(transport.secrets);
+    this.#deadline = deadline;
+    this.permits = permits;
+  }
+
+  async request(method: string, params: readonly unknown[]): Promise<ProbeResult> {
+    if (!this.permits(method)) return { failure: 'excluded', message: 'excluded by its methods' };
+    const id = ++this.#id;
+    const spec = specs.find(({ name }) => name === method) ?? passThrough(method);
+    try {
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
+      const received = await this.#transport.send({ id, body, deadline: Math.max(this.#deadline, clock.now() + 1) });
+      const outcome = normalise(spec, params, readResponse(received, id, this.#secrets));
+      const response = outcome.response === undefined ? undefined : parseResponse(outcome.response);
+      if (outcome.final && response?.kind === 'result') return { result: response.result };
+      const message =
+        response?.kind === 'error' ? this.#printable(`${response.code} ${response.message}`) : 'an invalid result';
+      return { failure: outcome.final ? 'error' : outcome.failure, message };
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      return { failure: error.failure, message: error.message };
+    }
+  }
+
+  /** Removes URLs, control characters and secrets: the text is untrusted and is printed on a terminal. */
+  #printable(message: string): string {
+    const line = message.replace(/https?:\/\/\S+/g, '<url>').replace(/[^\P{C}]+/gu, ' ');
+    return this.#secrets.removeFrom(line).slice(0, MAX_ERROR_CHARS);
+  }
 }

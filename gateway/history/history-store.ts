@@ -4,13 +4,14 @@ import { errorCode, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
   addPoints,
-  FIELDS,
   historyRanges,
+  pointOf,
+  rowsOf,
   valuesFrom,
+  type History,
   type HistoryPoint,
   type HistoryRange,
-  type LongHistory,
-} from '../metrics/long-history.ts';
+} from '../metrics/history.ts';
 import { StoreError } from '../store/store-error.ts';
 import type { Store } from '../store/store.ts';
 
@@ -45,7 +46,7 @@ const READ_MAX_AGE_MS = 1_000;
  */
 export class HistoryStore {
   readonly #store: Store;
-  readonly #history: LongHistory;
+  readonly #history: History;
   readonly #log: Log;
   readonly #writer = random.bytes(4).toString('hex');
   /** Points that are not stored yet, oldest first. */
@@ -56,7 +57,7 @@ export class HistoryStore {
   readonly #failing = new Set<'read' | 'write'>();
 
   /** @param isWriter whether this process writes: one of several workers does, for all of them */
-  constructor(store: Store, history: LongHistory, log: Log, isWriter: () => boolean) {
+  constructor(store: Store, history: History, log: Log, isWriter: () => boolean) {
     this.#store = store;
     this.#history = history;
     this.#log = log;
@@ -194,18 +195,14 @@ function beginOf(range: HistoryRange): number {
 }
 
 /** A point for each network with traffic, with those of its upstreams. */
-function byNetwork({ at, names, values, writers }: StoredPoint): Map<string, StoredPoint> {
-  const found = new Map<string, { names: string[]; rows: number[] }>();
-  for (const [index, name] of names.entries()) {
-    const [network = ''] = name.split(' ', 1);
-    const own = found.get(network) ?? { names: [], rows: [] };
-    found.set(network, own);
-    own.names.push(name);
-    own.rows.push(...values.subarray(index * FIELDS, (index + 1) * FIELDS));
-  }
-  const points = [...found].map(([network, own]) => {
-    const point = { at, names: own.names, values: Float32Array.from(own.rows), writers };
-    return [network, point] as const;
-  });
-  return new Map(points);
+function byNetwork({ writers, ...point }: StoredPoint): Map<string, StoredPoint> {
+  const networkOf = (series: string): string => series.split(' ', 1)[0] ?? '';
+  const rows = [...rowsOf(point)];
+  const networks = new Set(point.names.map(networkOf));
+  return new Map(
+    [...networks].map((network) => {
+      const own = new Map(rows.filter(([name]) => networkOf(name) === network));
+      return [network, { ...pointOf(point.at, own), writers }];
+    }),
+  );
 }

@@ -1,7 +1,6 @@
-import type { Counter, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { clock } from '../clock/clock.ts';
-import type { GaugeMetric } from './counters.ts';
-import { counter, fastGauge } from './instruments.ts';
+import { numbers } from './instruments.ts';
 
 /** `cannot-tell`: the upstreams could not be compared at the same block. */
 export const auditOutcomes = ['agrees', 'differs', 'cannot-tell'] as const;
@@ -33,33 +32,33 @@ export interface NetworkAuditMetrics {
 
 /** Counts the audits of upstreams: reads that are repeated on another upstream. */
 export class AuditMetrics {
-  readonly #audits: Counter<'network' | 'upstream' | 'outcome'>;
-  readonly #inProgress: GaugeMetric;
+  readonly #page: Registry;
   /** By network and upstream. */
   readonly #counts = new Map<
     string,
     { outcomes: Record<AuditOutcome, number>; difference: LastDifference | undefined }
   >();
 
-  constructor(registry: Registry) {
-    this.#audits = counter(registry, 'gatehouse_audits_total');
-    this.#inProgress = fastGauge(registry, 'gatehouse_audits_in_progress');
+  constructor(page: Registry) {
+    this.#page = page;
   }
 
   /** @param upstreams their series begin at 0, so that alerts notice the first difference */
   networkMetrics(network: string, upstreams: readonly string[]): NetworkAuditMetrics {
-    const inProgress = this.#inProgress.labels(network);
+    const inProgress = numbers(this.#page, 'gatehouse_audits_in_progress').labels(network);
+    inProgress.add(0);
+    const audits = numbers(this.#page, 'gatehouse_audits_total');
     for (const upstream of upstreams)
-      for (const outcome of auditOutcomes) this.#audits.inc({ network, upstream, outcome }, 0);
+      for (const outcome of auditOutcomes) audits.labels(network, upstream, outcome).add(0);
     return {
       begun: () => {
-        inProgress.value++;
+        inProgress.add(1);
       },
       ended: () => {
-        inProgress.value--;
+        inProgress.add(-1);
       },
       audited: (upstream, outcome, from) => {
-        this.#audits.inc({ network, upstream, outcome });
+        audits.labels(network, upstream, outcome).add();
         const none = { outcomes: { agrees: 0, differs: 0, 'cannot-tell': 0 }, difference: undefined };
         const counts = this.#counts.get(keyOf(network, upstream)) ?? none;
         counts.outcomes[outcome]++;

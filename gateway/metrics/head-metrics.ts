@@ -1,69 +1,8 @@
-import type { Counter, Gauge, Registry } from 'prom-client';
-import { counter, gauge } from './instruments.ts';
+import type { Registry } from 'prom-client';
+import { clock } from '../clock/clock.ts';
+import { numbers } from './instruments.ts';
 
-/** The metrics of head tracking. Its requests are counted here, not among the attempts, which are for calls. */
-export class HeadMetrics {
-  readonly #head: Gauge<'network' | 'upstream'>;
-  readonly #moved: Gauge<'network' | 'upstream'>;
-  readonly #lag: Gauge<'network' | 'upstream'>;
-  readonly #otherBranch: Gauge<'network' | 'upstream'>;
-  readonly #polls: Counter<'network' | 'upstream' | 'outcome'>;
-  readonly #notifications: Counter<'network' | 'upstream'>;
-  readonly #networkHead: Gauge<'network'>;
-  readonly #missing: Gauge<'network'>;
-
-  constructor(registry: Registry) {
-    this.#head = gauge(registry, 'gatehouse_upstream_head_block');
-    this.#moved = gauge(registry, 'gatehouse_upstream_head_moved_timestamp_seconds');
-    this.#lag = gauge(registry, 'gatehouse_upstream_head_lag_blocks');
-    this.#otherBranch = gauge(registry, 'gatehouse_upstream_on_other_branch');
-    this.#polls = counter(registry, 'gatehouse_head_polls_total');
-    this.#notifications = counter(registry, 'gatehouse_head_notifications_total');
-    this.#networkHead = gauge(registry, 'gatehouse_network_head_block');
-    this.#missing = gauge(registry, 'gatehouse_network_witnesses_missing');
-  }
-
-  upstreamMetrics(network: string, upstream: string): UpstreamHeadMetrics {
-    const head = this.#head.labels(network, upstream);
-    const moved = this.#moved.labels(network, upstream);
-    const lag = this.#lag.labels(network, upstream);
-    const otherBranch = this.#otherBranch.labels(network, upstream);
-    const notifications = this.#notifications.labels(network, upstream);
-    return {
-      moved: (block) => {
-        head.set(block);
-        moved.setToCurrentTime();
-      },
-      lag: (blocks) => {
-        lag.set(blocks);
-      },
-      onOtherBranch: (isMarked) => {
-        otherBranch.set(isMarked ? 1 : 0);
-      },
-      polled: (outcome) => {
-        this.#polls.inc({ network, upstream, outcome });
-      },
-      notified: () => {
-        notifications.inc();
-      },
-    };
-  }
-
-  networkMetrics(network: string): NetworkHeadMetrics {
-    const head = this.#networkHead.labels(network);
-    const missing = this.#missing.labels(network);
-    return {
-      head: (block) => {
-        head.set(block);
-      },
-      witnessesMissing: (areMissing) => {
-        missing.set(areMissing ? 1 : 0);
-      },
-    };
-  }
-}
-
-/** The head metrics of one upstream. */
+/** The head metrics of one upstream. Requests for heads are counted here, not among the attempts, which are for calls. */
 export interface UpstreamHeadMetrics {
   moved(block: number): void;
   /** @param blocks distance to the network's head */
@@ -80,4 +19,55 @@ export interface NetworkHeadMetrics {
   head(block: number): void;
   /** @param areMissing fewer groups have the newest blocks than must have those on which proofs rest */
   witnessesMissing(areMissing: boolean): void;
+}
+
+/** The metrics of head tracking. */
+export class HeadMetrics {
+  readonly #page: Registry;
+
+  constructor(page: Registry) {
+    this.#page = page;
+  }
+
+  upstreamMetrics(network: string, upstream: string): UpstreamHeadMetrics {
+    const lag = numbers(this.#page, 'gatehouse_upstream_head_lag_blocks').labels(network, upstream);
+    const of = [network, upstream] as const;
+    return {
+      moved: (block) => {
+        numbers(this.#page, 'gatehouse_upstream_head_block')
+          .labels(...of)
+          .set(block);
+        numbers(this.#page, 'gatehouse_upstream_head_moved_timestamp_seconds')
+          .labels(...of)
+          .set(clock.unixMs() / 1000);
+      },
+      lag: lag.set.bind(lag),
+      onOtherBranch: (isMarked) => {
+        numbers(this.#page, 'gatehouse_upstream_on_other_branch')
+          .labels(...of)
+          .set(Number(isMarked));
+      },
+      polled: (outcome) => {
+        numbers(this.#page, 'gatehouse_head_polls_total')
+          .labels(...of, outcome)
+          .add();
+      },
+      notified: () => {
+        numbers(this.#page, 'gatehouse_head_notifications_total')
+          .labels(...of)
+          .add();
+      },
+    };
+  }
+
+  networkMetrics(network: string): NetworkHeadMetrics {
+    return {
+      head: (block) => {
+        numbers(this.#page, 'gatehouse_network_head_block').labels(network).set(block);
+      },
+      witnessesMissing: (areMissing) => {
+        numbers(this.#page, 'gatehouse_network_witnesses_missing').labels(network).set(Number(areMissing));
+      },
+    };
+  }
 }

@@ -1,6 +1,6 @@
-import { Counter, Gauge, type Aggregator, type Registry } from 'prom-client';
+import type { Aggregator, Registry } from 'prom-client';
 import { skipReasonNames } from '../routing-policy/skip-reasons.ts';
-import { CounterMetric, GaugeMetric, HistogramMetric } from './counters.ts';
+import { HistogramMetric, NumberMetric } from './counters.ts';
 
 /** Every label of the gateway's metrics, with what bounds its values: a caller must not be able to add a series. */
 export const metricLabels = {
@@ -400,56 +400,53 @@ type Instruments = typeof instruments;
 type NameOf<Kind extends Instrument['kind']> = {
   [Name in keyof Instruments]: Instruments[Name]['kind'] extends Kind ? Name : never;
 }[keyof Instruments];
-type LabelOf<Name extends keyof Instruments> = Instruments[Name]['labels'][number];
+type TextsOf<Labels extends readonly unknown[]> = { readonly [Index in keyof Labels]: string };
+/** A text for each label, in the order of the table. */
+type LabelsOf<Name extends keyof Instruments> = TextsOf<Instruments[Name]['labels']>;
 
-/** @param collect sets the values at each scrape */
-export function counter<Name extends NameOf<'counter'>>(
-  registry: Registry,
+/** All but those of single keys, which are on the page with METRICS_PER_KEY only. */
+export const instrumentNames = (Object.keys(instruments) as (keyof Instruments)[]).filter(
+  (name) => !instruments[name].labels.some((label) => label === 'key'),
+);
+
+/** The metric with this name; created if the page does not have it. */
+export function openMetric(page: Registry, name: keyof Instruments): unknown {
+  const known: unknown = page.getSingleMetric(name);
+  if (known !== undefined) return known;
+  const { kind: type, help, labels: labelNames, together: aggregator = 'sum' }: Instrument = instruments[name];
+  return new (type === 'histogram' ? HistogramMetric : NumberMetric)(
+    { name, help, type, labelNames, aggregator },
+    page,
+  );
+}
+
+/** The counter or gauge with this name. */
+export function numbers<Name extends NameOf<'counter' | 'gauge'>>(
+  page: Registry,
   name: Name,
-  collect?: (counter: Counter<LabelOf<Name>>) => void,
-): Counter<LabelOf<Name>> {
-  return new Counter({
-    ...optionsOf(registry, name),
-    collect() {
-      collect?.(this);
-    },
-  });
+): NumberMetric<LabelsOf<Name>> {
+  return openMetric(page, name) as NumberMetric<LabelsOf<Name>>;
 }
 
-/** @param collect sets the values at each scrape */
-export function gauge<Name extends NameOf<'gauge'>>(
-  registry: Registry,
+/** The histogram with this name. */
+export function histogram<Name extends NameOf<'histogram'>>(
+  page: Registry,
   name: Name,
-  collect?: (gauge: Gauge<LabelOf<Name>>) => void | Promise<void>,
-): Gauge<LabelOf<Name>> {
-  return new Gauge({
-    ...optionsOf(registry, name),
-    collect() {
-      return collect?.(this);
-    },
-  });
+): HistogramMetric<LabelsOf<Name>> {
+  return openMetric(page, name) as HistogramMetric<LabelsOf<Name>>;
 }
 
-/** A counter that calls update: see counters.ts. */
-export function fastCounter(registry: Registry, name: NameOf<'counter'>): CounterMetric {
-  return new CounterMetric(optionsOf(registry, name), registry);
-}
-
-export function fastGauge(registry: Registry, name: NameOf<'gauge'>): GaugeMetric {
-  return new GaugeMetric(optionsOf(registry, name), registry);
-}
-
-/** 1 ms to 30 s: from a cached response to the longest call that a wallet waits for. */
-export const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-
-export function fastHistogram(registry: Registry, name: NameOf<'histogram'>): HistogramMetric {
-  return new HistogramMetric({ ...optionsOf(registry, name), bounds: DURATION_BUCKETS_S }, registry);
-}
-
-function optionsOf<Name extends keyof Instruments>(
-  registry: Registry,
+/** @param read calls `set` with each value at each scrape */
+export function watch<Name extends NameOf<'counter' | 'gauge'>>(
+  page: Registry,
   name: Name,
-): { name: Name; help: string; labelNames: LabelOf<Name>[]; registers: Registry[]; aggregator: Aggregator } {
-  const { help, labels, together = 'sum' }: Instrument = instruments[name];
-  return { name, help, labelNames: [...labels] as LabelOf<Name>[], registers: [registry], aggregator: together };
+  read: (set: (value: number, ...labels: LabelsOf<Name>) => void) => void | Promise<void>,
+): void {
+  const metric = numbers(page, name);
+  metric.collect = () => {
+    metric.remove();
+    return read((value, ...labels) => {
+      metric.labels(...labels).set(value);
+    });
+  };
 }

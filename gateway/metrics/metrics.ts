@@ -1,18 +1,12 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { clock, type Timer } from '../clock/clock.ts';
+import { clock } from '../clock/clock.ts';
 import { version } from '../config/package.ts';
-import { AuditMetrics } from './audit-metrics.ts';
-import { CacheMetrics } from './cache-metrics.ts';
-import { CallMetrics } from './call-metrics.ts';
 import { pressures, type Pressure } from '../memory/memory-pressure.ts';
-import { LongHistory, type Lags } from './long-history.ts';
-import { NetworkHistory } from './network-history.ts';
-import { OthersTotals, type HistoryTotals } from './others-totals.ts';
-import { BUCKET_MS, UpstreamHistory, type Availability, type HistoryBucket } from './upstream-history.ts';
+import { AuditMetrics } from './audit-metrics.ts';
+import { CallMetric } from './call-metrics.ts';
 import { HeadMetrics, type UpstreamHeadMetrics } from './head-metrics.ts';
-import { SubscriptionMetrics } from './subscription-metrics.ts';
-import { counter, fastCounter, fastHistogram, gauge } from './instruments.ts';
-import { RangeMetrics } from './range-metrics.ts';
+import { History, type Availability, type HistoryBucket } from './history.ts';
+import { histogram, instrumentNames, numbers, openMetric, watch } from './instruments.ts';
 import { RoutingMetrics, type SelectionMetrics } from './routing-metrics.ts';
 
 /** The metrics of one upstream. Times are in seconds. */
@@ -37,6 +31,11 @@ export interface SocketMetrics {
   received(): void;
 }
 
+/** Counts the outcome of one read or write of the durable cache. */
+export type DurableCacheMetric = (
+  outcome: 'found' | 'miss' | 'late' | 'failed' | 'not-requested' | 'written' | 'not-written',
+) => void;
+
 interface WatchedMemory {
   readonly bytes: number;
   readonly counts: Readonly<Record<string, number>>;
@@ -56,231 +55,204 @@ function metricsOfProcess(): Registry {
   return ofProcess;
 }
 
-/** Creates every metric of the gateway in one registry. Children are bound once per network, upstream and method. */
+/** Every metric of the gateway, in one registry. Those that each call updates are bound once per network, upstream and method. */
 export class Metrics {
   readonly registry = Registry.merge([metricsOfProcess()]);
-  readonly calls = new CallMetrics(this.registry);
   readonly audits = new AuditMetrics(this.registry);
-  readonly cache = new CacheMetrics(this.registry);
   readonly heads = new HeadMetrics(this.registry);
-  readonly subscriptions = new SubscriptionMetrics(this.registry);
-  readonly ranges = new RangeMetrics(this.registry);
   readonly routing = new RoutingMetrics(this.registry);
-  readonly #attempts = fastCounter(this.registry, 'gatehouse_upstream_attempts_total');
-  readonly #attemptSeconds = fastHistogram(this.registry, 'gatehouse_upstream_attempt_duration_seconds');
-  readonly #deviations = counter(this.registry, 'gatehouse_upstream_result_deviations_total');
-  readonly #unusable = counter(this.registry, 'gatehouse_upstream_unusable_responses_total');
-  readonly #rejections = counter(this.registry, 'gatehouse_http_rejections_total');
-  readonly #socketsOpen = gauge(this.registry, 'gatehouse_websockets_open');
-  readonly #adminRejections = counter(this.registry, 'gatehouse_admin_rejections_total');
-  readonly #socketsClosed = counter(this.registry, 'gatehouse_websockets_closed_total');
-  readonly #messages = counter(this.registry, 'gatehouse_websocket_messages_total');
-  /** Recent requests of each upstream, for the status page. */
-  readonly upstreamHistory = new UpstreamHistory({
-    attempts: this.#attempts,
-    attemptSeconds: this.#attemptSeconds,
-    unusable: this.#unusable,
-  });
-  readonly networkHistory = new NetworkHistory({
-    callSeconds: this.calls.seconds,
-    cacheLookups: this.cache.lookupCounts,
-    calls: this.calls.counts,
-  });
-  readonly longHistory = new LongHistory({
-    calls: this.calls.counts,
-    callSeconds: this.calls.seconds,
-    attempts: this.#attempts,
-    attemptSeconds: this.#attemptSeconds,
-  });
-  readonly #othersTotals = new OthersTotals();
-  #historyTimer: Timer | undefined;
+  /** What pages show over time. */
+  readonly history = new History(this.registry);
 
   constructor() {
-    gauge(this.registry, 'gatehouse_build_info').set({ version, node: process.version }, 1);
+    for (const name of instrumentNames) openMetric(this.registry, name);
+    numbers(this.registry, 'gatehouse_build_info').labels(version, process.version).set(1);
   }
 
-  /**
-   * Samples the metrics for the status page until `stopHistory`.
-   * @param lags of upstreams
-   * @param readOthers the totals of other workers, by their ids
-   */
-  startHistory(lags: () => Lags, readOthers?: () => Promise<ReadonlyMap<number, HistoryTotals>>): void {
-    this.networkHistory.sample(clock.now());
-    this.longHistory.sample(clock.unixMs() / 1000, lags());
-    this.#historyTimer ??= clock.setInterval(() => void this.#sampleHistory(lags, readOthers), BUCKET_MS).unref();
+  /** @param method the name of a method of the network, else `other` */
+  callMetric(network: string, method: string): CallMetric {
+    return new CallMetric(this.registry, network, method);
   }
 
-  /** Totals of this process. */
-  async historyTotals(): Promise<HistoryTotals> {
-    return {
-      networks: this.networkHistory.totals(),
-      upstreams: await this.upstreamHistory.totals(),
-      long: this.longHistory.totals(),
+  /** @returns a function to call with 1 when a call is queued, and with -1 when it leaves the queue */
+  queueMetric(network: string): (change: 1 | -1) => void {
+    const queued = numbers(this.registry, 'gatehouse_calls_queued').labels(network);
+    queued.add(0);
+    return queued.add.bind(queued);
+  }
+
+  /** @returns a function to call for each coalesced call */
+  coalescedMetric(network: string): () => void {
+    const coalesced = numbers(this.registry, 'gatehouse_calls_coalesced_total').labels(network);
+    return () => {
+      coalesced.add();
     };
   }
 
-  /** Ends the current steps of the long history, which stores have to get before they are closed. */
-  stopHistory(): void {
-    clock.clearInterval(this.#historyTimer);
-    this.longHistory.end();
-  }
-
-  async #sampleHistory(
-    lags: () => Lags,
-    readOthers: (() => Promise<ReadonlyMap<number, HistoryTotals>>) | undefined,
-  ): Promise<void> {
-    const others = readOthers === undefined ? [] : [this.#othersTotals.add(await readOthers())];
-    this.longHistory.sample(
-      clock.unixMs() / 1000,
-      lags(),
-      others.map(({ long }) => long),
-    );
-    this.networkHistory.sample(
-      clock.now(),
-      others.map(({ networks }) => networks),
-    );
-    await this.upstreamHistory.sample(
-      this.routing.active(),
-      others.map(({ upstreams }) => upstreams),
-    );
+  /** @returns a function to call for each lookup in the response cache */
+  cacheMetric(network: string, method: string): (outcome: 'hit' | 'disk' | 'redis' | 'miss') => void {
+    const of = (outcome: string) =>
+      numbers(this.registry, 'gatehouse_cache_lookups_total').labels(network, method, outcome);
+    const counters = { hit: of('hit'), disk: of('disk'), redis: of('redis'), miss: of('miss') };
+    return (outcome) => {
+      counters[outcome].add();
+    };
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamMetrics {
-    const seconds = this.#attemptSeconds.labels(network, upstream);
-    const successes = this.#attempts.labels(network, upstream, 'response');
+    const seconds = histogram(this.registry, 'gatehouse_upstream_attempt_duration_seconds').labels(network, upstream);
+    const attempts = numbers(this.registry, 'gatehouse_upstream_attempts_total');
+    const successes = attempts.labels(network, upstream, 'response');
     return {
       ...this.routing.upstreamMetrics(network, upstream),
       succeeded: (durationS) => {
-        successes.value++;
+        successes.add();
         seconds.observe(durationS);
       },
       failed: (failure, durationS) => {
-        this.#attempts.labels(network, upstream, failure).value++;
+        attempts.labels(network, upstream, failure).add();
         seconds.observe(durationS);
       },
       deviated: (method) => {
-        this.#deviations.inc({ network, upstream, method });
+        numbers(this.registry, 'gatehouse_upstream_result_deviations_total').labels(network, upstream, method).add();
       },
       unusable: (failure) => {
-        this.#unusable.inc({ network, upstream, class: failure });
+        numbers(this.registry, 'gatehouse_upstream_unusable_responses_total').labels(network, upstream, failure).add();
       },
       ...this.heads.upstreamMetrics(network, upstream),
-      history: () => this.upstreamHistory.bucketsOf(network, upstream),
-      availability: () => this.upstreamHistory.availabilityOf(network, upstream),
+      history: () => this.history.bucketsOf(network, upstream),
+      availability: () => this.history.availabilityOf(network, upstream),
     };
   }
 
   socketMetrics(network: string): SocketMetrics {
-    const open = this.#socketsOpen.labels(network);
-    const messages = this.#messages.labels(network);
-    open.inc(0);
+    const open = numbers(this.registry, 'gatehouse_websockets_open').labels(network);
+    const messages = numbers(this.registry, 'gatehouse_websocket_messages_total').labels(network);
+    open.add(0);
     return {
       opened: () => {
-        open.inc();
+        open.add(1);
       },
       closed: (reason) => {
-        open.dec();
-        this.#socketsClosed.inc({ network, reason });
+        open.add(-1);
+        numbers(this.registry, 'gatehouse_websockets_closed_total').labels(network, reason).add();
       },
       received: () => {
-        messages.inc();
+        messages.add();
       },
     };
   }
 
+  /** Counts a reload of the network files, if it is not the start of the gateway. */
+  filesRead(outcome: 'applied' | 'rejected', isFirst = false): void {
+    const reloads = numbers(this.registry, 'gatehouse_config_reloads_total');
+    for (const each of ['applied', 'rejected']) reloads.labels(each).add(each === outcome && !isFirst ? 1 : 0);
+    numbers(this.registry, 'gatehouse_config_last_reload_successful')
+      .labels()
+      .set(Number(outcome === 'applied'));
+    const loadedAt = numbers(this.registry, 'gatehouse_config_last_reload_success_timestamp_seconds').labels();
+    if (outcome === 'applied') loadedAt.set(clock.unixMs() / 1000);
+  }
+
   rejected(reason: string): void {
-    this.#rejections.inc({ reason });
+    numbers(this.registry, 'gatehouse_http_rejections_total').labels(reason).add();
   }
 
   adminRejected(reason: string): void {
-    this.#adminRejections.inc({ reason });
+    numbers(this.registry, 'gatehouse_admin_rejections_total').labels(reason).add();
   }
 
-  /** Creates the counters by key id. Off by default (METRICS_PER_KEY), because each key in use adds label values. */
+  /** @returns counts by key id. Off by default (METRICS_PER_KEY), because each key in use adds label values. */
   keyMetric(): (key: string, amounts: Readonly<Record<'calls' | 'units' | 'errors' | 'bytes', number>>) => void {
-    const calls = counter(this.registry, 'gatehouse_key_calls_total');
-    const units = counter(this.registry, 'gatehouse_key_request_units_total');
-    const errors = counter(this.registry, 'gatehouse_key_errors_total');
-    const bytes = counter(this.registry, 'gatehouse_key_response_bytes_total');
+    const calls = numbers(this.registry, 'gatehouse_key_calls_total');
+    const units = numbers(this.registry, 'gatehouse_key_request_units_total');
+    const errors = numbers(this.registry, 'gatehouse_key_errors_total');
+    const bytes = numbers(this.registry, 'gatehouse_key_response_bytes_total');
     return (key, amounts) => {
-      calls.inc({ key }, amounts.calls);
-      units.inc({ key }, amounts.units);
-      errors.inc({ key }, amounts.errors);
-      bytes.inc({ key }, amounts.bytes);
+      calls.labels(key).add(amounts.calls);
+      units.labels(key).add(amounts.units);
+      errors.labels(key).add(amounts.errors);
+      bytes.labels(key).add(amounts.bytes);
     };
   }
 
   /** Only with METRICS_PER_KEY. @param read the quotas of accounts, called at each scrape */
   watchQuotas(read: () => Promise<readonly { account: string; period: string; size: number; used: number }[]>): void {
-    gauge(this.registry, 'gatehouse_key_quota_used_ratio', async (ratios) => {
-      const quotas = await read();
-      ratios.reset();
-      for (const { account: key, period, size, used } of quotas) ratios.set({ key, period }, used / size);
+    watch(this.registry, 'gatehouse_key_quota_used_ratio', async (set) => {
+      for (const { account, period, size, used } of await read()) set(used / size, account, period);
     });
+  }
+
+  /** @returns counts reads and writes of the durable cache */
+  durableCache(): DurableCacheMetric {
+    const operations = numbers(this.registry, 'gatehouse_cache_durable_operations_total');
+    return (outcome) => {
+      operations.labels(outcome).add();
+    };
+  }
+
+  /** @param bytes of the entries on disk, called at each scrape */
+  watchDiskCache(bytes: () => number): void {
+    this.#watchValue('gatehouse_cache_disk_bytes', bytes);
+  }
+
+  /** @param read size of the cache in memory, called at each scrape */
+  watchCache(read: () => { readonly entries: number; readonly bytes: number }): void {
+    this.#watchValue('gatehouse_cache_entries', () => read().entries);
+    this.#watchValue('gatehouse_cache_bytes', () => read().bytes);
   }
 
   /** @param read the memory budget, called at each scrape */
   watchMemory(read: () => WatchedMemory): void {
-    gauge(this.registry, 'gatehouse_memory_pressure', (pressure) => {
-      pressure.set(pressures.indexOf(read().guard?.state ?? 'normal'));
-    });
-    gauge(this.registry, 'gatehouse_buffered_bytes', (bytes) => {
-      bytes.set(read().bytes);
-    });
-    counter(this.registry, 'gatehouse_memory_rejections_total', (rejections) => {
-      rejections.reset();
-      for (const [reason, count] of Object.entries(read().counts)) rejections.inc({ reason }, count);
-    });
+    this.#watchValue('gatehouse_memory_pressure', () => pressures.indexOf(read().guard?.state ?? 'normal'));
+    this.#watchValue('gatehouse_buffered_bytes', () => read().bytes);
+    this.#watchCounts('gatehouse_memory_rejections_total', () => read().counts);
   }
 
   /** @param read the limiter's counts, called at each scrape */
   watchLimits(read: () => Readonly<Record<string, number>>): void {
-    this.#countOutcomes('gatehouse_limit_checks_total', read);
+    this.#watchCounts('gatehouse_limit_checks_total', read);
   }
 
   /** @param read the charges of callers without a key, called at each scrape */
   watchPublic(read: () => { counts: Readonly<Record<string, number>>; readonly size: number }): void {
-    this.#countOutcomes('gatehouse_public_charges_total', () => read().counts);
-    gauge(this.registry, 'gatehouse_public_addresses', (addresses) => {
-      addresses.set(read().size);
-    });
+    this.#watchCounts('gatehouse_public_charges_total', () => read().counts);
+    this.#watchValue('gatehouse_public_addresses', () => read().size);
   }
 
   /** @param read the workers of the machine, called at each scrape */
   watchWorkers(read: () => WorkerCounts): void {
-    gauge(this.registry, 'gatehouse_workers', (workers) => {
-      workers.set(read().running);
-    });
-    counter(this.registry, 'gatehouse_worker_ends_total', (ends) => {
-      ends.reset();
-      for (const [reason, count] of Object.entries(read().ends)) ends.inc({ reason }, count);
-    });
+    this.#watchValue('gatehouse_workers', () => read().running);
+    this.#watchCounts('gatehouse_worker_ends_total', () => read().ends);
   }
 
   /** @param read the key store's state and the authenticator's counts, called at each scrape */
   watchKeys(read: () => { isUp: boolean; counts: Readonly<Record<string, number>> }): void {
-    gauge(this.registry, 'gatehouse_key_store_up', (isUp) => {
-      isUp.set(read().isUp ? 1 : 0);
-    });
-    this.#countOutcomes('gatehouse_key_lookups_total', () => read().counts);
+    this.#watchValue('gatehouse_key_store_up', () => Number(read().isUp));
+    this.#watchCounts('gatehouse_key_lookups_total', () => read().counts);
   }
 
   /** @param read the part of Redis' memory that is used, called at each scrape; undefined: not known */
   watchRedis(read: () => number | undefined): void {
-    gauge(this.registry, 'gatehouse_redis_memory_used_ratio', (ratio) => {
-      const usedPart = read();
-      if (usedPart === undefined) ratio.remove();
-      else ratio.set(usedPart);
+    this.#watchValue('gatehouse_redis_memory_used_ratio', read);
+  }
+
+  #watchValue(
+    name: `gatehouse_${'cache_disk_bytes' | 'cache_entries' | 'cache_bytes' | 'memory_pressure' | 'buffered_bytes' | 'public_addresses' | 'workers' | 'key_store_up' | 'redis_memory_used_ratio'}`,
+    read: () => number | undefined,
+  ): void {
+    watch(this.registry, name, (set) => {
+      const value = read();
+      if (value !== undefined) set(value);
     });
   }
 
-  #countOutcomes(
-    name: 'gatehouse_limit_checks_total' | 'gatehouse_key_lookups_total' | 'gatehouse_public_charges_total',
+  #watchCounts(
+    name: `gatehouse_${'memory_rejections' | 'limit_checks' | 'public_charges' | 'worker_ends' | 'key_lookups'}_total`,
     read: () => Readonly<Record<string, number>>,
   ): void {
-    counter(this.registry, name, (outcomes) => {
-      outcomes.reset();
-      for (const [outcome, count] of Object.entries(read())) outcomes.inc({ outcome }, count);
+    watch(this.registry, name, (set) => {
+      for (const [label, count] of Object.entries(read())) set(count, label);
     });
   }
 }

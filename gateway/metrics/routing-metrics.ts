@@ -1,7 +1,6 @@
-import type { Counter, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
-import type { CounterMetric, HistogramMetric } from './counters.ts';
-import { counter, fastCounter, fastHistogram, gauge } from './instruments.ts';
+import { histogram, numbers, watch } from './instruments.ts';
 
 /** The routing metrics of one network: failover, hedging, retry budget. */
 export interface NetworkRoutingMetrics {
@@ -27,6 +26,16 @@ export interface SelectionMetrics {
   acceptedFirst(durationS: number): void;
 }
 
+export type PartOutcome = 'result' | 'too-large' | 'failed';
+/** `learned`: no upstream allows the range, as far as is known, so it was not sent as it is. */
+export type SplitReason = 'range' | 'results' | 'addresses' | 'none' | 'learned';
+
+/** The metrics of ranges of blocks in parts, of one network. */
+export interface NetworkRangeMetrics {
+  partSent(upstream: string, outcome: PartOutcome): void;
+  split(reason: SplitReason): void;
+}
+
 export type CircuitState = 'closed' | 'half-open' | 'open';
 
 /** An upstream of the active configuration. */
@@ -38,6 +47,8 @@ export interface ActiveUpstream {
   readonly drainedS: number | undefined;
   /** Whether it has responded or failed before, and its state is not `overtaken`. */
   readonly isMeasured: boolean;
+  /** Blocks behind the head; undefined: unknown. */
+  readonly lag: number | undefined;
   /** The calls that may be in progress there. */
   readonly concurrencyLimit: number;
   /** The calls of client batches are sent singly. */
@@ -46,66 +57,54 @@ export interface ActiveUpstream {
 
 const circuitNumbers: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
+/** The gauges of the upstreams of the active configuration; undefined: the upstream has no value. */
+const activeGauges = [
+  ['gatehouse_upstream_up', ({ circuit }) => Number(circuit === 'closed')],
+  ['gatehouse_upstream_circuit_state', ({ circuit }) => circuitNumbers[circuit]],
+  ['gatehouse_upstream_concurrency_limit', ({ concurrencyLimit }) => concurrencyLimit],
+  ['gatehouse_upstream_batches_off', ({ isWithoutBatches }) => Number(isWithoutBatches)],
+  ['gatehouse_upstream_drained_timestamp_seconds', ({ drainedS }) => drainedS],
+] as const satisfies readonly [string, (upstream: ActiveUpstream) => number | undefined][];
+
 /** The metrics of routing: to which upstream a call was sent, and why. */
 export class RoutingMetrics {
-  readonly #failovers: Counter<'network' | 'upstream'>;
-  readonly #hedges: Counter<'network' | 'event'>;
-  readonly #budgetExceeded: Counter<'network' | 'what'>;
-  readonly #irregular: Counter<'network'>;
-  readonly #skips: Counter<'network' | 'upstream' | 'reason'>;
-  readonly #transactions: CounterMetric;
-  readonly #acceptances: HistogramMetric;
-  readonly #revealed: Counter<'network'>;
-  /** The upstreams of the active configuration. */
-  active: () => readonly ActiveUpstream[] = () => [];
-
-  constructor(registry: Registry) {
-    this.#failovers = counter(registry, 'gatehouse_failovers_total');
-    this.#hedges = counter(registry, 'gatehouse_hedges_total');
-    this.#budgetExceeded = counter(registry, 'gatehouse_retry_budget_exhausted_total');
-    this.#irregular = counter(registry, 'gatehouse_irregular_logs_total');
-    this.#skips = counter(registry, 'gatehouse_upstream_skipped_total');
-    this.#transactions = fastCounter(registry, 'gatehouse_transactions_total');
-    this.#acceptances = fastHistogram(registry, 'gatehouse_transactions_acceptance_duration_seconds');
-    this.#revealed = counter(registry, 'gatehouse_transactions_revealed_total');
-    this.#gauge(registry, 'gatehouse_upstream_up', ({ circuit }) => (circuit === 'closed' ? 1 : 0));
-    this.#gauge(registry, 'gatehouse_upstream_circuit_state', ({ circuit }) => circuitNumbers[circuit]);
-    this.#gauge(registry, 'gatehouse_upstream_concurrency_limit', ({ concurrencyLimit }) => concurrencyLimit);
-    this.#gauge(registry, 'gatehouse_upstream_batches_off', ({ isWithoutBatches }) => Number(isWithoutBatches));
-    gauge(registry, 'gatehouse_upstream_drained_timestamp_seconds', (drained) => {
-      drained.reset();
-      for (const { network, upstream, drainedS } of this.active())
-        if (drainedS !== undefined) drained.set({ network, upstream }, drainedS);
-    });
-  }
-
+  readonly #page: Registry;
   /**
-   * Reads the upstreams of the active configuration at each scrape. A replaced upstream that still has a call in progress
+   * The upstreams of the active configuration, read at each scrape. A replaced upstream that still has a call in progress
    * thus cannot overwrite the state of its successor of the same name.
    */
-  watch(active: () => readonly ActiveUpstream[]): void {
-    this.active = active;
+  active: () => readonly ActiveUpstream[] = () => [];
+
+  constructor(page: Registry) {
+    this.#page = page;
+    for (const [name, valueOf] of activeGauges)
+      watch(page, name, (set) => {
+        for (const one of this.active()) {
+          const value = valueOf(one);
+          if (value !== undefined) set(value, one.network, one.upstream);
+        }
+      });
   }
 
   /** @param mayReveal whether its private transactions may be sent to other upstreams than its relays */
   networkMetrics(network: string, mayReveal: boolean): NetworkRoutingMetrics {
     // The first one is seen as an increase.
-    if (mayReveal) this.#revealed.inc({ network }, 0);
+    if (mayReveal) numbers(this.#page, 'gatehouse_transactions_revealed_total').labels(network).add(0);
     return {
       failedOver: (upstream) => {
-        this.#failovers.inc({ network, upstream });
+        numbers(this.#page, 'gatehouse_failovers_total').labels(network, upstream).add();
       },
       hedged: (event) => {
-        this.#hedges.inc({ network, event });
+        numbers(this.#page, 'gatehouse_hedges_total').labels(network, event).add();
       },
       budgetExceeded: (what) => {
-        this.#budgetExceeded.inc({ network, what });
+        numbers(this.#page, 'gatehouse_retry_budget_exhausted_total').labels(network, what).add();
       },
       returnedIrregular: () => {
-        this.#irregular.inc({ network });
+        numbers(this.#page, 'gatehouse_irregular_logs_total').labels(network).add();
       },
       revealed: () => {
-        this.#revealed.inc({ network });
+        numbers(this.#page, 'gatehouse_transactions_revealed_total').labels(network).add();
       },
     };
   }
@@ -113,28 +112,26 @@ export class RoutingMetrics {
   upstreamMetrics(network: string, upstream: string): SelectionMetrics {
     return {
       skipped: (reason) => {
-        this.#skips.inc({ network, upstream, reason });
+        numbers(this.#page, 'gatehouse_upstream_skipped_total').labels(network, upstream, reason).add();
       },
       sentTransaction: (outcome) => {
-        this.#transactions.labels(network, upstream, outcome).value++;
+        numbers(this.#page, 'gatehouse_transactions_total').labels(network, upstream, outcome).add();
       },
       acceptedFirst: (durationS) => {
-        this.#acceptances.labels(network, upstream).observe(durationS);
+        const seconds = histogram(this.#page, 'gatehouse_transactions_acceptance_duration_seconds');
+        seconds.labels(network, upstream).observe(durationS);
       },
     };
   }
 
-  #gauge(
-    registry: Registry,
-    name: `gatehouse_upstream_${'up' | 'circuit_state' | 'concurrency_limit' | 'batches_off'}`,
-    valueOf: (state: ActiveUpstream) => number,
-  ): void {
-    gauge(registry, name, (states) => {
-      states.reset();
-      for (const active of this.active()) {
-        const { network, upstream } = active;
-        states.set({ network, upstream }, valueOf(active));
-      }
-    });
+  rangeMetrics(network: string): NetworkRangeMetrics {
+    return {
+      partSent: (upstream, outcome) => {
+        numbers(this.#page, 'gatehouse_range_parts_total').labels(network, upstream, outcome).add();
+      },
+      split: (reason) => {
+        numbers(this.#page, 'gatehouse_range_splits_total').labels(network, reason).add();
+      },
+    };
   }
 }

@@ -1,5 +1,5 @@
-import type { Counter, Gauge, Registry } from 'prom-client';
-import { counter, gauge } from './instruments.ts';
+import type { Registry } from 'prom-client';
+import { numbers } from './instruments.ts';
 
 /** The metrics of the subscriptions of one kind on one network. */
 export interface KindSubscriptionMetrics {
@@ -9,31 +9,18 @@ export interface KindSubscriptionMetrics {
   notified(count: number): void;
 }
 
-/** The metrics of subscriptions of WebSocket clients. */
-export class SubscriptionMetrics {
-  readonly #open: Gauge<'network' | 'kind'>;
-  readonly #notifications: Counter<'network' | 'kind'>;
-
-  constructor(registry: Registry) {
-    this.#open = gauge(registry, 'gatehouse_subscriptions_open');
-    this.#notifications = counter(registry, 'gatehouse_notifications_total');
-  }
-
-  /** @param kind from a closed list */
-  metrics(network: string, kind: string): KindSubscriptionMetrics {
-    const open = this.#open.labels(network, kind);
-    const notifications = this.#notifications.labels(network, kind);
-    open.set(0);
-    return {
-      opened: () => {
-        open.inc();
-      },
-      closed: () => {
-        open.dec();
-      },
-      notified: (count) => {
-        notifications.inc(count);
-      },
-    };
-  }
+/** @param kind from a closed list */
+export function subscriptionMetrics(page: Registry, network: string, kind: string): KindSubscriptionMetrics {
+  const open = numbers(page, 'gatehouse_subscriptions_open').labels(network, kind);
+  const notifications = numbers(page, 'gatehouse_notifications_total').labels(network, kind);
+  open.set(0);
+  return {
+    opened: () => {
+      open.add(1);
+    },
+    closed: () => {
+      open.add(-1);
+    },
+    notified: notifications.add.bind(notifications),
+  };
 }

@@ -7,7 +7,7 @@ import { ChainPeers } from '../chain/chain-peers.ts';
 import { ChainPoller } from '../chain/poller.ts';
 import type { Holder } from '../memory/holder.ts';
 import type { SocketMetrics } from '../metrics/metrics.ts';
-import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
+import { subscriptionMetrics, type KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
 import { fetchBlockFrom } from './fetch-block.ts';
 import { UnservedMethods } from './unserved-methods.ts';
@@ -121,7 +121,7 @@ export class OpenNetwork implements Network {
     this.isVerified = Object.keys(verify.agree).length > 0 || levels.some((level) => isStronger(level, 'observe'));
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
     const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
-    const onQueued = metrics.calls.queueMetric(slug);
+    const onQueued = metrics.queueMetric(slug);
     const evidenceInFlight = new CoalescedCalls(chain);
     const routerOptions = {
       permitted,
@@ -150,9 +150,9 @@ export class OpenNetwork implements Network {
       ...{ chain, log },
     };
     this.router = new Router(upstreams, routerOptions, reusable?.router);
-    this.coalesced = new CoalescedCalls(chain, metrics.calls.coalescedMetric(slug));
+    this.coalesced = new CoalescedCalls(chain, metrics.coalescedMetric(slug));
     const cache = replaceable.cache === 'off' ? undefined : parts.cache;
-    this.#cacheParts = { config, cache, durable: parts.durable, chain, metrics: metrics.cache };
+    this.#cacheParts = { config, cache, durable: parts.durable, chain, metrics };
     this.final = openFinalChain(this.#cacheParts, fetchBlockFrom(this.router), reusable?.final);
     this.rangeLimits = reusable?.rangeLimits ?? new Map<string, RangeLimits<Upstream>>();
     this.methods = new ServedMethods(named, config, (spec) => this.#openMethod(spec));
@@ -202,7 +202,7 @@ export class OpenNetwork implements Network {
       isCoalescable: canCoalesce(spec),
       verification: this.#verificationOf(spec.name),
       afterCall: this.#afterCallOf(spec),
-      metric: metrics.calls.metric(config.slug, label),
+      metric: metrics.callMetric(config.slug, label),
       cache: openMethodCache(this.#cacheParts, this.final, spec),
       ranges: spec.splits === undefined ? undefined : this.#openRanges(spec, label),
       usage: usage.methodUsage(config.slug, label),
@@ -228,13 +228,13 @@ export class OpenNetwork implements Network {
     const limits = rangeLimits.get(spec.name) ?? new RangeLimits<Upstream>();
     rangeLimits.set(spec.name, limits);
     const network = `${config.slug}:${config.chainId}`;
-    const count = metrics.cache.lookups(config.slug, label);
+    const count = metrics.cacheMetric(config.slug, label);
     return new RangedMethod({
       ...{ spec, limits, bounds, final },
       blockByNumber: specOf(nodeMethods.blockByNumber, specs),
       candidates: router.options.permitted.candidatesOf(spec.name) ?? router.all,
       head: () => chain.view.number,
-      metrics: metrics.ranges.networkMetrics(config.slug),
+      metrics: metrics.routing.rangeMetrics(config.slug),
       cache: cache && final && new PartCache({ cache, durable, final, network, method: spec.name, count }),
     });
   }
@@ -277,7 +277,7 @@ function openSubscriptions(
   { specs, metrics, usage }: NetworkParts,
 ): NetworkSubscriptions {
   const metricsByKind = Object.fromEntries(
-    subscriptionKinds.map((kind) => [kind, metrics.subscriptions.metrics(slug, kind)]),
+    subscriptionKinds.map((kind) => [kind, subscriptionMetrics(metrics.registry, slug, kind)]),
   );
   return new NetworkSubscriptions({
     slug,

@@ -11,7 +11,6 @@ import {
 import type { ChainPoller } from '../chain/poller.ts';
 import { LocalChains } from '../local-chain/local-chains.ts';
 import { removeSeries } from '../metrics/remove-series.ts';
-import { ReloadMetrics } from '../metrics/reload-metrics.ts';
 import { NetworkFinder } from './find-network.ts';
 import type { Configuration } from '../network-files/configuration.ts';
 import {
@@ -48,7 +47,6 @@ export class NetworkRegistry {
   onChange: () => void = () => undefined;
   readonly #parts: NetworkParts;
   readonly #options: LoadOptions;
-  readonly #metrics: ReloadMetrics;
   /** Includes replaced networks until their last call has ended. */
   readonly #open = new Set<OpenNetwork>();
   #configuration: Configuration = { digest: '', loadedAt: '', refused: null };
@@ -63,7 +61,6 @@ export class NetworkRegistry {
     this.localChains = new LocalChains(parts.settings, parts.log, parts.link !== undefined);
     this.#parts = { ...parts, localChains: this.localChains, openUpstreams: new Map<string, Upstream>() };
     this.#options = options;
-    this.#metrics = new ReloadMetrics(parts.metrics.registry);
     parts.link?.on(chainTopics.event, ({ chain, event }: ChainMessage) => {
       this.#chainOf(chain)?.received(event);
     });
@@ -80,17 +77,17 @@ export class NetworkRegistry {
         ?.router.all.find(({ name }) => name === upstream)
         ?.followPoll(failed);
     });
-    parts.metrics.routing.watch(() =>
-      this.finder.all.flatMap(({ config: { slug }, router }) =>
+    parts.metrics.routing.active = () =>
+      this.finder.all.flatMap(({ config: { slug }, router, chain }) =>
         router.all.map((upstream) => {
           const { name, circuit, drain, isUsed, concurrency, withoutBatches } = upstream;
           const drainedS = drain && Date.parse(drain.at) / 1000;
           const isMeasured = isUsed && upstream.connectionState() !== 'overtaken';
-          const facts = { network: slug, upstream: name, circuit: circuit.state, drainedS, isMeasured };
+          const lag = chain.view.headOf(upstream) === undefined ? undefined : chain.view.lagOf(upstream, clock.now());
+          const facts = { network: slug, upstream: name, circuit: circuit.state, drainedS, isMeasured, lag };
           return { ...facts, concurrencyLimit: concurrency.limit, isWithoutBatches: withoutBatches !== undefined };
         }),
-      ),
-    );
+      );
   }
 
   get configuration(): Configuration {
@@ -179,7 +176,7 @@ export class NetworkRegistry {
     for (const network of active) this.#open.add(network);
     this.onChange();
     this.#configuration = { digest, loadedAt: new Date(clock.unixMs()).toISOString(), refused: null };
-    this.#metrics.applied(previous.length === 0);
+    this.#parts.metrics.filesRead('applied', previous.length === 0);
     if (previous.length > 0) this.#logChange(previous, active);
     for (const network of previous) if (!active.includes(network)) void this.#retire(network);
   }
@@ -207,7 +204,7 @@ export class NetworkRegistry {
     const places = [...shown.map(formatPosition), ...more];
     const rejected = { at: new Date(clock.unixMs()).toISOString(), digest, mistakes: diagnostics, places };
     this.#configuration = { ...this.#configuration, refused: rejected };
-    this.#metrics.rejected();
+    this.#parts.metrics.filesRead('rejected');
     const cause = error instanceof NetworkFilesError ? {} : causeOf(error);
     this.#parts.log.error({ diagnostics, ...cause }, 'network files rejected: the previous configuration stays active');
   }
@@ -244,10 +241,10 @@ export class NetworkRegistry {
     metrics.audits.forget(slug, [...closed.map(({ name }) => name), ...removed]);
     if (open.length === 0) {
       usage.removeNetwork(slug);
-      await removeSeries(metrics.registry, { network: slug });
+      removeSeries(metrics.registry, { network: slug });
       return;
     }
-    for (const upstream of removed) await removeSeries(metrics.registry, { network: slug, upstream });
+    for (const upstream of removed) removeSeries(metrics.registry, { network: slug, upstream });
   }
 
   /** Runs reloads and closes one after another. Never rejects. */

@@ -2,7 +2,7 @@ import { clock } from '../clock/clock.ts';
 import type { FoundPart, PartCache } from './part-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import type { SplitReason } from '../metrics/range-metrics.ts';
+import type { SplitReason } from '../metrics/routing-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import type { CallRecord } from '../observability/call-record.ts';
 import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';

@@ -4,7 +4,7 @@ import type { CompleteResponse, NetworkResponse } from '../cache/response-cache.
 import type { FinalChain } from '../cache/final-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Reservation } from '../memory/reservation.ts';
-import type { NetworkRangeMetrics } from '../metrics/range-metrics.ts';
+import type { NetworkRangeMetrics } from '../metrics/routing-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import type { CallRecord } from '../observability/call-record.ts';
 import { lower, type Bounds } from '../spec/bounds.ts';

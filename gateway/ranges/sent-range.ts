@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import type { PartOutcome } from '../metrics/range-metrics.ts';
+import type { PartOutcome } from '../metrics/routing-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';

@@ -33,7 +33,7 @@ import { MemoryBudget } from '../memory/memory-budget.ts';
 import { differencesReader, MachineLists } from './ops/machine-lists.ts';
 import { MachineMetrics } from './ops/machine-metrics.ts';
 import { Metrics } from '../metrics/metrics.ts';
-import type { HistoryTotals } from '../metrics/others-totals.ts';
+import type { HistoryTotals } from '../metrics/history.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
 import { readUnits } from '../network-files/read-units.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
@@ -44,7 +44,7 @@ import { compileResultCheck } from '../spec/result-check.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
 import { UpstreamConditions } from '../upstreams/upstream-conditions.ts';
-import { summariseUpstreams, upstreamLags } from '../upstreams/upstream-status.ts';
+import { summariseUpstreams } from '../upstreams/upstream-status.ts';
 import { EventList } from '../observability/event-list.ts';
 import { RecentCalls } from '../observability/recent-calls.ts';
 import { ShownParams } from '../observability/shown-params.ts';
@@ -134,8 +134,8 @@ export async function openGateway(
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const isFirstWorker = (): boolean => link?.isFirst !== false;
   const historyStore =
-    settings.STATUS_PAGE === 'off' ? undefined : new HistoryStore(store, metrics.longHistory, log, isFirstWorker);
-  const durable = openDurableCache(settings, metrics.cache, log);
+    settings.STATUS_PAGE === 'off' ? undefined : new HistoryStore(store, metrics.history, log, isFirstWorker);
+  const durable = openDurableCache(settings, metrics, log);
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
   await Promise.all([store.waitUntilReady(REDIS_OPEN_TIMEOUT_MS), limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS)]);
   const limitMb = settings.MEMORY_LIMIT_MB;
@@ -143,7 +143,7 @@ export async function openGateway(
   const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES, guard });
   metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
-  if (cache !== undefined) metrics.cache.watch(() => cache.counts);
+  if (cache !== undefined) metrics.watchCache(() => cache.counts);
   const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS);
   const networks = new NetworkRegistry(
     {
@@ -312,7 +312,7 @@ export async function openGateway(
     finder: networks.finder,
     proxies,
     conditions,
-    history: metrics.networkHistory,
+    history: metrics.history,
     differencesOf: differencesReader(
       (slug) => networks.finder.all.find(({ config }) => config.slug === slug)?.differences,
       link,
@@ -327,12 +327,12 @@ export async function openGateway(
     links: statusPage === 'public' ? [networksLink, methodsLink] : [methodsLink],
     port: () => undefined,
   });
-  if (link !== undefined) link.on('history', async () => [link.id, await metrics.historyTotals()]);
+  if (link !== undefined) link.on('history', () => [link.id, metrics.history.totals()]);
   const readOthers =
     link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));
-  if (historyStore !== undefined) metrics.startHistory(() => upstreamLags(networks.finder.all), readOthers);
+  if (historyStore !== undefined) metrics.history.start(() => metrics.routing.active(), readOthers);
   const close = async (delayMs?: number): Promise<void> => {
-    metrics.stopHistory();
+    metrics.history.stop();
     events.close();
     redisMemory?.close();
     // In this order, so that the ops port reports 503 until the last call has ended.

@@ -1,6 +1,6 @@
 import type { Drain } from '../drains/drains.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
-import type { Availability, HistoryBucket } from '../metrics/upstream-history.ts';
+import type { Availability, HistoryBucket } from '../metrics/history.ts';
 import type { UpstreamHealth, UpstreamTrouble } from './health/upstream-health.ts';
 import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { WithoutBatches } from './transport/transport.ts';

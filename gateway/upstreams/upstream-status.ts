@@ -88,18 +88,3 @@ export function networkStatus(
   const ages = upstreams.filter((one) => one.head === head).map(({ headSeenS }) => headSeenS ?? 0);
   return { head, headSeenS: head === undefined || ages.length === 0 ? undefined : Math.min(...ages), upstreams };
 }
-
-/** The blocks that upstreams are behind, by `network upstream`; of those whose heads are known. */
-export function upstreamLags(
-  networks: readonly Pick<ShownNetwork, 'config' | 'router' | 'chain'>[],
-): ReadonlyMap<string, number> {
-  const now = clock.now();
-  const lags = new Map<string, number>();
-  for (const { config, router, chain } of networks) {
-    for (const upstream of router.all) {
-      if (chain.view.headOf(upstream) === undefined) continue;
-      lags.set(`${config.slug} ${upstream.name}`, chain.view.lagOf(upstream, now));
-    }
-  }
-  return lags;
-}

@@ -1,11 +1,10 @@
-import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import type { MethodCache } from '../../gateway/cache/method-cache.ts';
 import { openDurableCache } from '../../gateway/cache/open-durable-cache.ts';
 import { RedisCache } from '../../gateway/cache/redis-cache.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
-import { CacheMetrics } from '../../gateway/metrics/cache-metrics.ts';
+import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { RedisLink } from '../../gateway/redis/link.ts';
@@ -216,7 +215,7 @@ it('calls do not wait for a Redis that hangs or is unreachable, and use it again
 
 it('the error about a malformed URL names the setting and does not show the URL', () => {
   const settings = readSettings({ CACHE_REDIS_URL: 'redis//me:secret@host' });
-  const open = (): unknown => openDurableCache(settings, new CacheMetrics(new Registry()), openLog('silent'));
+  const open = (): unknown => openDurableCache(settings, new Metrics(), openLog('silent'));
   expect(open).toThrow(/^CACHE_REDIS_URL: expected redis:/);
   expect(open).not.toThrow(/secret/);
 });

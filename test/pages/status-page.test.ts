@@ -120,10 +120,10 @@ describe('the status page', () => {
     await own.stop();
   });
 
-  it('shows the history of a network for 1 h, 24 h and 7 days, by a library that it contains', async () => {
+  it('shows the history of a network for 1 h to 90 days, by a library that it contains', async () => {
     const tab = await open('/ten');
     await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 7`);
-    for (const range of ['24h', '7d', '1h']) {
+    for (const range of ['24h', '7d', '30d', '90d', '1h']) {
       await tab.evaluate(`document.querySelector('#ranges [value="${range}"]').click()`);
       await tab.waitFor(`document.querySelector('#ranges [aria-pressed="true"]').value === '${range}'`);
       await tab.waitFor(
@@ -131,12 +131,12 @@ describe('the status page', () => {
       );
     }
     expect(await textOf(tab, '#failures')).toMatch(
-      /Credentials rejected\s+Wrong chain\s+Unsupported\s+Invalid\s+node-0[\s\S]*Polls and probes .* do not count/,
+      /Credentials rejected\s+Wrong chain\s+Unsupported\s+Invalid\s+Uptime\s+node-0[\s\S]*Polls and probes .* do not count/,
     );
     const invalid = await fetch(`${gateway.address}/ten/history.json?range=2h`);
     expect([invalid.status, await invalid.json()]).toEqual([
       400,
-      { error: { field: 'range', message: 'range: expected 1h, 24h, 7d, at the address of a network' } },
+      { error: { field: 'range', message: 'range: expected 1h, 24h, 7d, 30d, 90d, at the address of a network' } },
     ]);
     expect(tab.errors).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import { DURATION_BUCKETS_S } from '../../metrics/instruments.ts';
+import { DURATION_BUCKETS_S } from '../../metrics/counters.ts';
 import {
   historyRanges,
   networkCounts,
@@ -7,7 +7,7 @@ import {
   type HistoryPoint,
   type HistoryRange,
   type SeriesStep,
-} from '../../metrics/long-history.ts';
+} from '../../metrics/history.ts';
 import { quantileMs } from '../../metrics/quantile.ts';
 
 /** Numbers of each step; null: unknown. */
@@ -42,13 +42,17 @@ export function networkOverTime(
     upstreams: Object.fromEntries(
       upstreams.map((name) => {
         const series = stepsOf(`${slug} ${name}`);
-        return [name, { ...columnsOf(series, upstreamCounts), lag: column(series, ({ lag }) => lag) }];
+        const of = (field: 'lag' | 'measuredS' | 'upS') => column(series, (step) => step[field]);
+        const state = { lag: of('lag'), measuredS: of('measuredS'), upS: of('upS') };
+        return [name, { ...columnsOf(series, upstreamCounts), ...state }];
       }),
     ),
   };
 }
 
-const withoutTraffic: SeriesStep = { counts: new Float32Array(), buckets: new Float32Array(), lag: NaN };
+const withoutTraffic: SeriesStep = {
+  ...{ counts: new Float32Array(), buckets: new Float32Array(), lag: NaN, measuredS: 0, upS: 0 },
+};
 
 function columnsOf(series: readonly (SeriesStep | null)[], counts: readonly string[]): Columns {
   const quantile = (share: number) =>

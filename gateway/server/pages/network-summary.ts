@@ -1,5 +1,5 @@
 import { clock } from '../../clock/clock.ts';
-import type { NetworkActivity } from '../../metrics/network-history.ts';
+import type { NetworkActivity } from '../../metrics/history.ts';
 import type { NetworkStatus, UpstreamStatus } from '../../upstreams/upstream-status.ts';
 
 /** What the overview shows of an upstream. */

@@ -6,8 +6,7 @@ import { describeGroups, groupsNote } from '../../network-files/upstream-group.t
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import { publicDifference, type Difference } from '../../observability/differences.ts';
 import type { HistoryStore } from '../../history/history-store.ts';
-import { rangeNames } from '../../metrics/long-history.ts';
-import type { NetworkHistory } from '../../metrics/network-history.ts';
+import { rangeNames, type History } from '../../metrics/history.ts';
 import type { Network } from '../../call/call.ts';
 import { methodsByUpstreams } from '../../routing-policy/methods-by-upstreams.ts';
 import { methodFacts } from '../../spec/method-facts.ts';
@@ -35,7 +34,7 @@ export interface PageRouteOptions {
   readonly hasDocs: boolean;
   readonly configuration: () => Configuration;
   readonly conditions: Pick<UpstreamConditions, 'of'>;
-  readonly history: Pick<NetworkHistory, 'activityOf'>;
+  readonly history: Pick<History, 'activityOf'>;
   /** The latest differences that all workers found on a network. */
   readonly differencesOf: (slug: string) => Promise<readonly Difference[]>;
   /** Undefined if no port has the status page. */

@@ -2,8 +2,10 @@
 
 /** Less is measured until the upstream has been used for a day. */
 const DAY_S = 86_000;
-/** The latency shown is that of the last 6 buckets of 10 s. */
-const LATENCY_BUCKETS = 6;
+/** The latency shown is that of the last 2 steps of 30 s. */
+const LATENCY_STEPS = 2;
+/** The bars show the last 20 steps. */
+const BAR_WIDTH = 6;
 
 function networkCard(network, isOne) {
   const { slug, name, chainId, head, headSeenS, activity, upstreams, bloomCheck, groups, groupsNote } = network;
@@ -123,7 +125,7 @@ function upstreamRow(upstream) {
   const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits } = upstream;
   const [style, label] = isLost ? lostState : (upstreamStates[state] ?? ['quiet', state]);
   const isDead = isLost || isFailing(upstream);
-  const last = history.slice(-LATENCY_BUCKETS);
+  const last = history.slice(-LATENCY_STEPS);
   const requests = last.reduce((sum, bucket) => sum + bucket.sent, 0);
   const seconds = last.reduce((sum, bucket) => sum + bucket.seconds, 0);
   return [
@@ -152,10 +154,13 @@ function upstreamRow(upstream) {
 function availabilityCell(availability) {
   if (availability === undefined) return '–';
   const { share, overS } = availability;
-  // Never rounded up to 100 %.
-  const percent = share === 1 ? '100' : (Math.floor(share * 10_000) / 100).toFixed(2);
   const isWhole = overS >= DAY_S;
-  return element('span', {}, `${percent} %`, isWhole ? '' : element('div', { class: 'quiet' }, `of ${age(overS)}`));
+  return element('span', {}, uptime(share), isWhole ? '' : element('div', { class: 'quiet' }, `of ${age(overS)}`));
+}
+
+/** A share of time in percent, never rounded up to 100 %. */
+function uptime(share) {
+  return `${share === 1 ? '100' : (Math.floor(share * 10_000) / 100).toFixed(2)} %`;
 }
 
 /** Draws the requests of each bucket and the failed ones as bars, with a title for screen readers. */
@@ -170,11 +175,11 @@ function sparkline(history) {
     svgElement('line', { class: 'ground', x1: 0, x2: 120, y1: 23.5, y2: 23.5 }),
   );
   history.forEach((bucket, index) => {
-    const x = 120 - 2 * (history.length - index);
+    const x = 120 - BAR_WIDTH * (history.length - index);
     for (const [kind, value] of Object.entries({ requests: bucket.sent, failed: bucket.failed })) {
       // Even one failure among thousands of requests is visible.
       const height = value === 0 ? 0 : Math.max(2, (Math.min(value, bucket.sent) / maxRequests) * 23);
-      if (height > 0) svg.append(svgElement('rect', { class: kind, x, y: 24 - height, width: 1.6, height }));
+      if (height > 0) svg.append(svgElement('rect', { class: kind, x, y: 24 - height, width: BAR_WIDTH - 1, height }));
     }
   });
   return svg;

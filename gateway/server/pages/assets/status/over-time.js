@@ -120,17 +120,18 @@ function draw(figure, { series, values }, at, style) {
   return new uPlot(options, [at, ...values], figure);
 }
 
-/** The failures of the whole range by kind, as text. */
+/** The failures of the whole range by kind, as text, and the share of the time in which the circuit was closed. */
 function failureTable(upstreams) {
   const sum = (values) => values.reduce((total, value) => total + (value ?? 0), 0);
   const rows = Object.entries(upstreams).map(([name, columns]) => [
     name,
     ...['sent', ...failureKinds].map((column) => formatNumber(Math.round(sum(columns[column])))),
+    sum(columns.measuredS) === 0 ? '–' : uptime(Math.min(1, sum(columns.upS) / sum(columns.measuredS))),
   ]);
   return element(
     'div',
     {},
-    table(['Upstream', 'Requests', ...Object.values(failureHeads)], rows),
+    table(['Upstream', 'Requests', ...Object.values(failureHeads), 'Uptime'], rows),
     element(
       'p',
       { class: 'hint' },

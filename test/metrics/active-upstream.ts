@@ -1,0 +1,10 @@
+import type { ActiveUpstream } from '../../gateway/metrics/routing-metrics.ts';
+
+/** The upstream `one` of the network `five`, which was not used yet. */
+export function activeUpstream(facts: Partial<ActiveUpstream> = {}): ActiveUpstream {
+  return {
+    ...{ network: 'five', upstream: 'one', circuit: 'closed', isMeasured: false },
+    ...{ lag: undefined, drainedS: undefined, concurrencyLimit: 256, isWithoutBatches: false },
+    ...facts,
+  };
+}
