@@ -11,8 +11,8 @@ import { misspeltSettings } from './config/misspelt-settings.ts';
 import { version } from './config/package.ts';
 import { drainDelayOf, isDevelopment, type Settings } from './config/settings.ts';
 import { letYoungHeapGrow } from './config/young-heap.ts';
-import { MachineCharges } from './limits/machine-charges.ts';
 import { serveShares } from './limits/machine-shares.ts';
+import { serveSums } from './limits/machine-sums.ts';
 import { isPackageFolder } from './network-files/load-networks.ts';
 import type { Gateway } from './server/app.ts';
 import { isWorker, openWorkerLink } from './workers/open-worker-link.ts';
@@ -100,7 +100,7 @@ function stopWithSignals(
 /** The process that starts the workers, and serves no call itself. Its first worker prints the banner. */
 async function startPrimary(active: Settings, env: Environment, count: number, log: Log): Promise<void> {
   const primary = new Primary({ count, log });
-  new MachineCharges().serve(primary.router);
+  serveSums(primary.router);
   serveShares(primary.router);
   new MachineSlots(primary.router, count).serve();
   stopWithSignals(active, env, log, {

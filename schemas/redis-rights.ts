@@ -41,8 +41,8 @@ export const rightRows: readonly RightRow[] = [
   {
     use: 'serve',
     commands: ['info'],
-    purpose: 'detecting a restart of Redis, and how full it is',
-    otherwise: 'an older copy may lack some usage of a quota, and no alert comes before it is full',
+    purpose: 'how full Redis is',
+    otherwise: 'no alert comes before it is full',
   },
   {
     use: 'serve',

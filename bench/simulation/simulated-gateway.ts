@@ -47,7 +47,7 @@ const usageStore: Pick<UsageStore, 'isUp' | 'add'> = { isUp: true, add: () => Pr
  */
 export class SimulatedGateway {
   readonly #log = openLog('silent');
-  readonly #limiter = new Limiter({ store: undefined, shouldServeWithoutRedis: true, log: this.#log });
+  readonly #limiter = new Limiter({ sums: undefined, shouldServeWithoutRedis: true, log: this.#log });
   readonly #access = compileAccess({ id: 'simulation', name: 'simulation', createdAt: '' });
   readonly #network: OpenNetwork;
   readonly #metrics = new Metrics();

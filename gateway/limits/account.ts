@@ -1,24 +1,34 @@
 import { clock } from '../clock/clock.ts';
-import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
+import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { Allowance } from '../jsonrpc/errors.ts';
 import {
   allowanceOf,
+  limitsOf,
+  missingUnits,
+  newDeltas,
   newLimitState,
+  setSums,
   shortageOf,
   take,
+  unitsFor,
+  usedOf,
   type Charge,
-  type Shortage,
+  type Deltas,
   type LimitState,
+  type Shortage,
+  type Sums,
 } from './limit-state.ts';
+import type { SharedSums } from './shared-sums.ts';
 import { utcDate } from './utc-date.ts';
 
-/**
- * Validity of a lease. While it is valid, this part of a bucket stays unused; see `charge-script.ts`. Without leases, a call
- * of a busy key costs the gateway 18 % more CPU with 64 connections, 40 % with 4 and 63 % with one (2026-11-24).
- */
-export const LEASE_MS = 50;
-/** A smaller lease saves too few round trips. */
-const MIN_LEASE_UNITS = 8;
+/** Interval at which a process exchanges the sums of accounts that it counts by itself. */
+export const EXCHANGE_MS = 100;
+/** A process counts by itself for this time after an exchange: one interval, and the way to Redis. */
+const KNOWN_MS = 2 * EXCHANGE_MS;
+/** Part of what is left of a limit that a process takes by itself between two exchanges: so ten processes never exceed it. */
+const MAX_PART = 1 / 16;
+const SECOND_MS = 1_000;
+const NO_CONNECTION = -1;
 
 /** Outcome of one charge. */
 export interface ChargeOutcome {
@@ -27,86 +37,102 @@ export interface ChargeOutcome {
   readonly allowance: Allowance | undefined;
 }
 
-/** State of one account in this gateway. */
-export interface Account {
-  /** With Redis: its last response, plus `debtUnits`. */
-  readonly state: LimitState;
-  /** The limits of the last charge. */
-  limits: KeyLimits | undefined;
-  /** Whether any charge had a quota. The keys of a team may have different limits. */
-  hasQuota: boolean;
-  /** When Redis was sent the last request that it responded to, by clock.now(). */
-  confirmedAt: number;
-  /** The connection to Redis that had the last response: a later one may be to a Redis that lost data. */
-  connection: number;
-  /** Identifies the hash of the last response. */
-  since: string;
-  /** Units charged while Redis was unavailable, and not reported to it yet. */
-  debtUnits: number;
-  /** Units that were reserved in advance. `limits`: those that Redis checked. */
-  readonly lease: { unusedUnits: number; deadline: number; limits: KeyLimits | undefined };
-  /** Units that were charged since `usedSince`. */
-  usedUnits: number;
-  usedSince: number;
-  /** Units that were charged lately in the time of one lease. */
-  demandUnits: number;
-  waiting: WaitingCharge[];
-  isCharging: boolean;
-}
-
 export interface WaitingCharge {
   readonly limits: KeyLimits;
   readonly charge: Charge;
   readonly decide: (outcome: ChargeOutcome) => void;
 }
 
-export function newAccount(): Account {
-  return {
-    state: newLimitState(),
-    limits: undefined,
-    hasQuota: false,
-    confirmedAt: -Infinity,
-    connection: -1,
-    since: '',
-    debtUnits: 0,
-    lease: { unusedUnits: 0, deadline: 0, limits: undefined },
-    usedUnits: 0,
-    usedSince: 0,
-    demandUnits: 0,
-    waiting: [],
-    isCharging: false,
-  };
-}
+/** State of one account in this process. */
+export class Account {
+  readonly id: string;
+  /** The sums of the last exchange, and what this process has taken since. */
+  readonly state: LimitState = newLimitState();
+  /** The limits of the last charge. */
+  limits: KeyLimits | undefined;
+  /** Whether any charge had a quota. The keys of a team may have different limits. */
+  hasQuota = false;
+  /** What this process has taken, or gives back, and has not sent yet. */
+  unsent: Deltas = newDeltas();
+  waiting: WaitingCharge[] = [];
+  isExchanging = false;
+  /** The connection of the last exchange: a later one may be to a Redis that lost data. */
+  connection = NO_CONNECTION;
+  /** When the last exchange was sent, by clock.now(). */
+  #confirmedAt = -Infinity;
+  /** Day of the last exchange, and the sum of its units. */
+  #day = '';
+  #dayUsed = 0;
+  /** Units that all processes used in the second from `since` on, and in the one before. */
+  readonly #used = { since: -Infinity, current: 0, previous: 0 };
 
-/** Units for the next lease: as many as were used lately in the time of one lease. */
-export function leaseFor(account: Account, now: number): number {
-  const elapsed = now - account.usedSince;
-  if (elapsed >= LEASE_MS) {
-    account.demandUnits = Math.floor((account.usedUnits * LEASE_MS) / elapsed);
-    [account.usedUnits, account.usedSince] = [0, now];
+  constructor(id: string) {
+    this.id = id;
   }
-  return account.demandUnits < MIN_LEASE_UNITS ? 0 : account.demandUnits;
-}
 
-const noMethods: ReadonlyMap<string, number> = new Map();
+  /** Whether the store may have lost what was added before. */
+  mayBeLost({ connection }: SharedSums): boolean {
+    return this.connection !== connection && this.connection !== NO_CONNECTION;
+  }
 
-/** Adds units to the state without checking the limits, and without methods: of a lease, and of charges not reported. */
-export function addUnreported({ state }: Account, limits: KeyLimits, units: number): void {
-  if (units !== 0) take(state, limits, { units, byMethod: noMethods }, clock.now(), utcDate());
-}
+  /** Whether the sums are those of an exchange not long ago. */
+  isKnown({ connection }: SharedSums, now: number): boolean {
+    return this.connection === connection && now - this.#confirmedAt < KNOWN_MS;
+  }
 
-/** Takes a charge from the state in memory, if the limits allow it. */
-export function takeFrom({ state }: Account, limits: KeyLimits, charge: Charge): ChargeOutcome {
-  const now = clock.now();
-  const date = utcDate();
-  const shortage = shortageOf(state, limits, charge, now, date);
-  if (shortage === undefined) take(state, limits, charge, now, date);
-  return { shortage, allowance: shortage?.allowance ?? allowanceOf(state, limits, charge, now, date) };
-}
+  /** Whether a charge is so far from each limit that this process may take it by itself. */
+  isFar(limits: KeyLimits, charge: Charge, now: number): boolean {
+    const { since, current, previous } = this.#used;
+    const inLastSecond = current + previous * Math.max(0, 1 - (now - since) / SECOND_MS) + this.unsent.units;
+    return limitsOf(limits).every((limit) => {
+      const units = unitsFor(limit, charge);
+      if (units === 0) return true;
+      const left = limit.size - usedOf(this.state, limit, now) - units;
+      const isRate = limit.reason === 'rate-limit';
+      const unsent = isRate ? (this.unsent.buckets.get(limit.method)?.units ?? 0) : this.unsent.units;
+      const maxUnsent = Math.min(left * MAX_PART, isRate ? (limit.perSecond * EXCHANGE_MS) / SECOND_MS : Infinity);
+      return left > inLastSecond && unsent + units <= maxUnsent;
+    });
+  }
 
-/** The number of charges with the limits of the first one: those of the keys of a team may differ. */
-export function chargedAlike(waiting: readonly WaitingCharge[]): number {
-  const [first] = waiting;
-  const end = waiting.findIndex(({ limits }) => first !== undefined && !areChargedAlike(first.limits, limits));
-  return end === -1 ? waiting.length : end;
+  /** Takes a charge from the sums that this process knows, if the limits allow it. */
+  take(limits: KeyLimits, charge: Charge): ChargeOutcome {
+    const [now, date] = [clock.now(), utcDate()];
+    const shortage = shortageOf(this.state, limits, charge, now, date);
+    if (shortage === undefined) take(this.state, limits, charge, now, date);
+    return { shortage, allowance: shortage?.allowance ?? allowanceOf(this.state, limits, charge, now, date) };
+  }
+
+  /**
+   * Takes what was not sent. A bucket was counted without the store for longer than an interval if that was unavailable: what has
+   * returned since is left out.
+   */
+  takeUnsent(now: number): Deltas {
+    const { units: all, buckets } = this.unsent;
+    this.unsent = newDeltas();
+    const capped = [...buckets].map(([method, { units, perSecond }]) => {
+      const max = Math.max(missingUnits(this.state, { method, perSecond }, now), (perSecond * EXCHANGE_MS) / SECOND_MS);
+      return [method, { units: Math.min(units, max), perSecond }] as const;
+    });
+    return { units: all, buckets: new Map(capped) };
+  }
+
+  /** No units, for all buckets. */
+  noUnits(): Deltas {
+    const rates = this.limits === undefined ? [] : limitsOf(this.limits).filter(({ perSecond }) => perSecond > 0);
+    return { units: 0, buckets: new Map(rates.map(({ method, perSecond }) => [method, { units: 0, perSecond }])) };
+  }
+
+  /** Replaces the sums by those of an exchange. @param now when it was sent: so no bucket seems to lack more than it does */
+  confirm(sums: Sums, units: number, connection: number, now: number): void {
+    const used = this.#used;
+    if (now - used.since >= SECOND_MS) {
+      used.previous = now - used.since < 2 * SECOND_MS ? used.current : 0;
+      [used.since, used.current] = [now, 0];
+    }
+    used.current += sums.day === this.#day ? sums.dayUsed - this.#dayUsed : units;
+    [this.#day, this.#dayUsed] = [sums.day, sums.dayUsed];
+    [this.connection, this.#confirmedAt] = [connection, now];
+    setSums(this.state, sums, now);
+  }
 }

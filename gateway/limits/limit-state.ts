@@ -32,6 +32,21 @@ export function newLimitState(): LimitState {
   return { buckets: new Map(), day: '', dayUsed: 0, month: '', monthUsed: 0 };
 }
 
+/** Units to add to the sums of an account: to its day and month, and to its buckets by method. Negative ones are given back. */
+export interface Deltas {
+  units: number;
+  readonly buckets: Map<string, { readonly units: number; readonly perSecond: number }>;
+}
+
+export function newDeltas(): Deltas {
+  return { units: 0, buckets: new Map() };
+}
+
+/** The sums of an account that several processes share; of buckets, the units that each lacks. */
+export interface Sums extends Pick<LimitState, 'day' | 'dayUsed' | 'month' | 'monthUsed'> {
+  readonly missing: ReadonlyMap<string, number>;
+}
+
 /** Units of a charge that a bucket must have. */
 export const ADMISSION_UNITS = 1;
 
@@ -66,7 +81,6 @@ export interface UtcDate {
 
 /**
  * A rate or a quota. It admits a charge if it has the required units: all units of the charge for a quota, one for a rate.
- * The Redis script has the same law.
  */
 export interface Limit {
   readonly reason: 'rate-limit' | 'daily-quota' | 'monthly-quota';
@@ -108,12 +122,12 @@ function quota(reason: Limit['reason'], name: string, size: number): Limit {
 }
 
 /** Units of a charge that count for a limit. */
-function unitsFor({ method }: Limit, { units, byMethod }: Charge): number {
+export function unitsFor({ method }: Limit, { units, byMethod }: Charge): number {
   return method === '' ? units : (byMethod.get(method) ?? 0);
 }
 
 /** Of a rate: the units that have not returned. More than its burst: it is in debt. */
-function usedOf(state: LimitState, limit: Limit, now: number): number {
+export function usedOf(state: LimitState, limit: Limit, now: number): number {
   if (limit.reason === 'rate-limit') return missingUnits(state, limit, now);
   return limit.reason === 'daily-quota' ? state.dayUsed : state.monthUsed;
 }
@@ -168,7 +182,7 @@ export function quotasOf(state: LimitState, key: KeyLimits, date: UtcDate): Quot
   });
 }
 
-/** The shortage if Redis is unavailable, or rejected the charge by a rounding error. The wait is the minimum. */
+/** The shortage if what was used is not known. The wait is the minimum. */
 export function briefShortage(
   reason: Reason,
   limit: string,
@@ -178,7 +192,7 @@ export function briefShortage(
   return { reason, limit, units, available: 0, waitS: 1, allowance };
 }
 
-/** Takes a charge without checking the limits. Negative units are given back. */
+/** Takes a charge without checking the limits. Negative units are given back, but for what has returned meanwhile. */
 export function take(state: LimitState, key: KeyLimits, charge: Charge, now: number, date: UtcDate): void {
   startNewPeriods(state, date);
   state.dayUsed = addUnits(state.dayUsed, charge.units);
@@ -186,8 +200,44 @@ export function take(state: LimitState, key: KeyLimits, charge: Charge, now: num
   for (const limit of limitsOf(key)) {
     const units = unitsFor(limit, charge);
     if (units !== 0 && limit.reason === 'rate-limit')
-      setMissing(state, limit.method, missingUnits(state, limit, now) + units, now);
+      setMissing(state, limit.method, Math.max(0, missingUnits(state, limit, now) + units), now);
   }
+}
+
+/** Adds the units of a charge to deltas, `factor` times; 0: only names the buckets that it counts for. */
+export function addCharge(deltas: Deltas, key: KeyLimits, charge: Charge, factor = 1): void {
+  deltas.units = rounded(deltas.units + factor * charge.units);
+  for (const limit of limitsOf(key)) {
+    const { reason, method, perSecond } = limit;
+    const units = unitsFor(limit, charge);
+    if (units === 0 || reason !== 'rate-limit') continue;
+    const before = deltas.buckets.get(method)?.units ?? 0;
+    deltas.buckets.set(method, { units: rounded(before + factor * units), perSecond });
+  }
+}
+
+export function sumOf(one: Deltas, other: Deltas): Deltas {
+  const buckets = new Map(one.buckets);
+  for (const [method, { units, perSecond }] of other.buckets)
+    buckets.set(method, { units: rounded((buckets.get(method)?.units ?? 0) + units), perSecond });
+  return { units: rounded(one.units + other.units), buckets };
+}
+
+/** Adds deltas to the sums of a state, `factor` times. */
+export function addDeltas(state: LimitState, deltas: Deltas, factor: number, now: number, date: UtcDate): void {
+  startNewPeriods(state, date);
+  state.dayUsed = addUnits(state.dayUsed, factor * deltas.units);
+  state.monthUsed = addUnits(state.monthUsed, factor * deltas.units);
+  for (const [method, { units, perSecond }] of deltas.buckets) {
+    const missing = missingUnits(state, { method, perSecond }, now) + factor * units;
+    setMissing(state, method, Math.max(0, missing), now);
+  }
+}
+
+/** Replaces the sums of a state by those that several processes share. Buckets that they lack stay. */
+export function setSums(state: LimitState, { missing, ...periods }: Sums, now: number): void {
+  Object.assign(state, periods);
+  for (const [method, units] of missing) setMissing(state, method, units, now);
 }
 
 /** The allowance of the limit with the fewest remaining units that the charge counts for; undefined: it counts for none. */
@@ -225,15 +275,23 @@ function startNewPeriods(state: LimitState, { day, month, nextDay, nextMonth }: 
   if (month > state.month || state.month > nextMonth) Object.assign(state, { month, monthUsed: 0 });
 }
 
-/** The sum without the rounding errors of the terms. */
 function addUnits(sum: number, units: number): number {
-  return Math.max(0, Math.round((sum + units) * 1000) / 1000);
+  return Math.max(0, rounded(sum + units));
+}
+
+/** A sum without the rounding errors of its terms. */
+function rounded(units: number): number {
+  return Math.round(units * 1000) / 1000;
 }
 
 /** The units that a rate lacks now. A changed rate holds from now on for what it lacked at its last change. */
-export function missingUnits(state: LimitState, { method, perSecond }: Limit, now: number): number {
+export function missingUnits(
+  state: LimitState,
+  { method, perSecond }: Pick<Limit, 'method' | 'perSecond'>,
+  now: number,
+): number {
   const last = state.buckets.get(method);
-  return last === undefined ? 0 : Math.max(0, last.missing - ((now - last.at) * perSecond) / 1000);
+  return last === undefined ? 0 : Math.max(0, last.missing - (Math.max(0, now - last.at) * perSecond) / 1000);
 }
 
 /** The units that the rate of a key lacks now; 0: it has none. */

@@ -4,8 +4,8 @@ import { RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
 import { Limiter } from './limiter.ts';
-import { MachineChargeStore } from './machine-charges.ts';
-import { RedisChargeStore } from './redis-charge-store.ts';
+import { MachineSums } from './machine-sums.ts';
+import { RedisSums } from './redis-sums.ts';
 
 /**
  * Opens the limiter: with its own Redis connection if REDIS_URL is set, so that its timeout does not apply to key lookups.
@@ -23,11 +23,11 @@ export function openLimiter(
 ): Limiter {
   const shouldServeWithoutRedis = quotas === 'open';
   if (url === undefined) {
-    const store = worker && new MachineChargeStore(worker);
-    return new Limiter({ store, worker, shouldServeWithoutRedis, log });
+    const sums = worker && new MachineSums(worker);
+    return new Limiter({ sums, worker, shouldServeWithoutRedis, log });
   }
   const prepare = (): Promise<void> => limiter.restore();
   const link = new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, commandTimeoutMs, prepare });
-  const limiter: Limiter = new Limiter({ store: new RedisChargeStore(link), worker, shouldServeWithoutRedis, log });
+  const limiter: Limiter = new Limiter({ sums: new RedisSums(link), worker, shouldServeWithoutRedis, log });
   return limiter;
 }

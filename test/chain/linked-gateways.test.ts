@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { MachineCharges } from '../../gateway/limits/machine-charges.ts';
+import { serveSums } from '../../gateway/limits/machine-sums.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -14,7 +14,7 @@ let node: FakeNode;
 let gateways: readonly [TestGateway, TestGateway];
 
 beforeAll(async () => {
-  new MachineCharges().serve(workers.router);
+  serveSums(workers.router);
   new MachineSlots(workers.router, 2).serve();
   workers.router.on('workers', () => ({ running: 2, ends: {} }));
   node = await startFakeNode({ chainId: 10 });

@@ -75,7 +75,10 @@ it('a leaked key that floods two gateways at ten times its limit gets at most li
   // Opens connections and checks the chain, then waits until the bucket is full again.
   for (const gateway of gateways) expect(await post(gateway, key)).toBe(200);
   const limit = `gatehouse:limit:${keyIdOf(digestOf(key))}`;
-  await eventually(async () => Number(await redis.cli('HGET', limit, 'fullAt')) <= Date.now());
+  await eventually(async () => {
+    const [missing = NaN, at = NaN] = (await redis.cli('HMGET', limit, 'missing', 'missingAt')).split('\n').map(Number);
+    return at + (missing * 1_000) / rate <= Date.now();
+  });
   passed.length = 0;
 
   const statuses = new Map<number, number>();
@@ -98,8 +101,10 @@ it('a leaked key that floods two gateways at ten times its limit gets at most li
   expect(unexpected).toEqual([]);
   expect([...statuses.keys()].toSorted()).toEqual([200, 429]);
   expect(statuses.get(200)).toBe(passed.length);
-  expect(Math.max(...windows)).toBeLessThanOrEqual(rate + burst);
+  // With 100 ms of the rate of the other gateway.
+  const others = rate / 10;
+  expect(Math.max(...windows)).toBeLessThanOrEqual(rate + burst + others);
   // The limit also holds on average, and the key can use it fully.
-  expect(passed.length).toBeLessThanOrEqual(burst + rate * took + 1);
+  expect(passed.length).toBeLessThanOrEqual(burst + rate * took + 1 + others);
   expect(passed.length).toBeGreaterThan(0.9 * (burst + rate * took));
 });

@@ -16,14 +16,13 @@ const unit = { units: 1, byMethod: new Map<string, number>() };
 const limits = { ...noLimits('a'), isCharged: true, daily: 30 };
 const open = (url: string, more = patient): Limiter => openLimiter(readSettings({ REDIS_URL: url, ...more }), silent);
 
-it('a quota holds if Redis returns with a part of the count, and gateways have charged more meanwhile', async () => {
+it('a quota holds if Redis returns with a part of the count, but for calls that were served without it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-snapshot-'));
   const redis = await startRedis({ args: ['--dir', folder] });
-  const proxy = await startTcpProxy(redis.port);
-  const [one, two] = [open(redis.url), open(`redis://127.0.0.1:${proxy.port}`)] as const;
+  const limiters = [open(redis.url), open(redis.url)] as const;
+  const [one, two] = limiters;
   onTestFinished(async () => {
     await Promise.all([one.close(), two.close()]);
-    await proxy.close();
     await redis.stop();
     rmSync(folder, { recursive: true });
   });
@@ -33,38 +32,36 @@ it('a quota holds if Redis returns with a part of the count, and gateways have c
       if ((await limiter.charge(limits, unit)).shortage === undefined) taken++;
     return taken;
   };
-  const used = () => redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed');
-  for (const limiter of [one, two]) await limiter.waitUntilReady(5_000);
+  const used = async (): Promise<number> => Number(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed'));
+  for (const limiter of limiters) await limiter.waitUntilReady(5_000);
   await charge(one, 2);
   await redis.cli('SAVE');
-  // One gateway has counted 5 units, the other one 9.
-  await charge(one, 3);
-  let served = 5 + (await charge(two, 4));
-  await proxy.cut();
+  // One gateway knows 5 units, the other one 9.
+  let served = 2 + (await charge(one, 3)) + (await charge(two, 4));
   await redis.kill();
   await eventually(async () => {
     served += await charge(one, 1);
     return one.counts['without-redis'] > 4;
   });
-  // The snapshot has 2 units. The gateway that has counted less reports first, and more than the other one has counted.
+  const alone = one.counts['without-redis'];
+  // The snapshot has 2 units.
   await redis.restart();
-  await one.waitUntilReady(5_000);
-  expect(await used()).toBe(String(served - 4));
-  await proxy.restore();
-  await two.waitUntilReady(5_000);
-  expect(await used()).toBe(String(served));
+  for (const limiter of limiters) await limiter.waitUntilReady(5_000);
+  expect(await used()).toBeGreaterThanOrEqual(served - alone);
   // Redis returns with its data: nothing is added.
+  const before = await used();
   await redis.cli('SAVE');
   await redis.restart();
   // Both limiters and redis-cli.
   await eventually(async () => (await redis.cli('CLIENT', 'LIST')).split('\n').length === 3);
-  for (const limiter of [one, two]) await limiter.waitUntilReady(5_000);
-  expect(await used()).toBe(String(served));
-  served += (await charge(one, 30)) + (await charge(two, 30));
-  expect(served).toBe(30);
+  for (const limiter of limiters) await limiter.waitUntilReady(5_000);
+  expect(await used()).toBe(before);
+  served += (await charge(one, 40)) + (await charge(two, 40));
+  expect(served).toBeGreaterThanOrEqual(30);
+  expect(served).toBeLessThanOrEqual(30 + alone);
 });
 
-it('unused units of a lease are given back once, also if the response of Redis is lost', async () => {
+it('what a gateway has served is counted at least once, also if the response of Redis is lost', async () => {
   const redis = await startRedis();
   const proxy = await startTcpProxy(redis.port);
   const limiter = open(`redis://127.0.0.1:${proxy.port}`, impatient);
@@ -78,13 +75,7 @@ it('unused units of a lease are given back once, also if the response of Redis i
   const charge = async (): Promise<void> => {
     if ((await limiter.charge(many, unit)).shortage === undefined) served++;
   };
-  const used = async () => Number(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed'));
-  await eventually(async () => {
-    // Leases grow with the rate of calls.
-    for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 20 }, charge));
-    // A lease that has units left.
-    return (await used()) > served + 2;
-  });
+  for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 20 }, charge));
   const port = /addr=\S+:(\d+) (?!.*cmd=client)/.exec(await redis.cli('CLIENT', 'LIST'))?.[1];
   proxy.holdResponses(Number(port));
   await eventually(async () => {
@@ -94,7 +85,7 @@ it('unused units of a lease are given back once, also if the response of Redis i
   proxy.release();
   await limiter.waitUntilReady(5_000);
   await limiter.close();
-  expect(await used()).toBeGreaterThanOrEqual(served);
+  expect(Number(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed'))).toBeGreaterThanOrEqual(served);
 });
 
 it('a rejection by Redis never has units left', async () => {

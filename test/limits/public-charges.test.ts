@@ -19,7 +19,7 @@ const each: KeyLimits = { ...noLimits('others'), ...slow(3) };
 const kind = { own: each, others: each };
 
 function openCharges(maxAddresses?: number, worker?: WorkerLink): PublicCharges {
-  const limiter = new Limiter({ store: undefined, shouldServeWithoutRedis: true, log: openLog('silent') });
+  const limiter = new Limiter({ sums: undefined, shouldServeWithoutRedis: true, log: openLog('silent') });
   onTestFinished(() => limiter.close());
   const shares = new ShareCounts(maxAddresses);
   return new PublicCharges(limiter, shares, worker && new WorkerShares(worker, shares));

@@ -86,11 +86,11 @@ describe('different limits of one team in Redis', () => {
     ]);
   });
 
-  it('hold although another key has leased units', async () => {
+  it('hold while the gateway counts another key by itself', async () => {
     const { limiter, limits } = await open();
     const [small, large] = [limits({ daily: 2 }), limits({ daily: 1_000_000 })];
     let outcome: unknown;
-    // A charge that is decided at once is from the lease, of which more is left then.
+    // A charge that is decided at once is counted by the gateway.
     for (let round = 0; round < 1_000 && (outcome === undefined || outcome instanceof Promise); round++) {
       await Promise.all(Array.from({ length: 50 }, async () => limiter.charge(large, unit)));
       outcome = limiter.charge(large, unit);

@@ -10,7 +10,7 @@ const steps = {
   entry: `\`check\` in its row of ${table}`,
   method: `\`check\` in its row of ${table}`,
   params: `\`check\` in its row of ${table}`,
-  charged: `\`limit\` in its row of ${table}, gateway/limits/limit-state.ts and, with Redis, charge-script.ts`,
+  charged: `\`limit\` in its row of ${table}, gateway/limits/limit-state.ts`,
   open: `\`limit\` in its row of ${table}, and where the limit is counted (gateway/server/websocket/, gateway/subscriptions/)`,
   bound: `\`bound\` in its row of ${table}, and its check in gateway/spec/bounds.ts`,
   capability: `\`grant\` in its row of ${table}`,

@@ -1,0 +1,26 @@
+import type { Deltas, LimitState, Sums, UtcDate } from './limit-state.ts';
+
+/** What one exchange adds to the sums of an account. */
+export interface Addition {
+  readonly account: string;
+  readonly deltas: Deltas;
+  /** Whether the sums of its periods must last as long as these. */
+  readonly hasQuota: boolean;
+  /** The sums before are at least these: a store may have lost data. Undefined: they are as stored. */
+  readonly least?: LimitState | undefined;
+  readonly date: UtcDate;
+}
+
+/** The sums that several processes share, in Redis or in the primary of the workers. It decides nothing. */
+export interface SharedSums {
+  readonly kind: 'redis' | 'primary';
+  readonly isUp: boolean;
+  /** Another number after each new connection: the store may have lost data. */
+  readonly connection: number;
+  /** Adds, and returns the new sums of the periods and of the given buckets. Rejects if the store does not respond in time. */
+  add(addition: Addition): Promise<Sums>;
+  /** @returns the error to log */
+  reportFailure(error: unknown): unknown;
+  waitUntilUp(timeoutMs: number): Promise<void>;
+  close(): Promise<void>;
+}
