@@ -69,7 +69,7 @@ export class BodyVerification {
     if (!isRead(method) || rewritesChain(method)) return undefined;
     const isWitnessed = isStronger(level, 'observe');
     if (!isWitnessed && agree === undefined) return undefined;
-    return { isRequired: level === 'require', isWitnessed, agree, evidenceFor: undefined };
+    return { isRequired: level === 'require' && method.isAdvice !== true, isWitnessed, agree, evidenceFor: undefined };
   }
 
   add(proof: Proof): void {
