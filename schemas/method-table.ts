@@ -45,6 +45,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     defaultsToLatest,
     audit,
     provenAs,
+    isAdvice,
   } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
@@ -93,6 +94,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),
     ...(audit !== undefined && { isUnaudited: true as const }),
     ...(provenAs !== undefined && { provenAs }),
+    ...(isAdvice !== undefined && { isAdvice }),
     ...(object !== undefined && { resultType: object }),
     // Objects without `missing` are forwarded unchanged.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),

@@ -68,6 +68,8 @@ export interface MethodExtension {
   readonly audit?: 'off';
   /** What of the result is proven from the chain: see `MethodSpec.provenAs`. */
   readonly provenAs?: ProvenPart;
+  /** See `MethodSpec.isAdvice`. */
+  readonly isAdvice?: true;
 }
 
 export interface ErrorSource {

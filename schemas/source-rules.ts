@@ -65,6 +65,7 @@ const extension = {
     splits: { type: 'string' },
     audit: { const: 'off' },
     provenAs: { enum: provenParts },
+    isAdvice: { const: true },
     units,
     cache: {
       anyOf: [

@@ -1,5 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blockOfHash, blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
@@ -72,9 +73,14 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
   }
 }
 
-/** Sends a call of Gatehouse itself. @throws RpcError if no upstream has a usable response (rejects with it) */
+/**
+ * Sends a call of Gatehouse itself.
+ * @param level how far its result is proven; its block is known to be the right one
+ * @throws RpcError if no upstream has a usable response (rejects with it)
+ */
 export function requestUpstreams(
   router: Router,
+  level: VerifyLevel,
   method: MethodSpec,
   params: readonly unknown[],
   deadline: number,
@@ -82,8 +88,11 @@ export function requestUpstreams(
 ): Promise<UpstreamResponse> {
   const call = new Call(router, method, params, deadline);
   call.range = range;
+  if (isStronger(level, 'observe')) call.verification = { ...proofOfOwnCall, isRequired: level === 'require' };
   return forward(call).then(complete);
 }
+
+const proofOfOwnCall = { isWitnessed: false, agree: undefined, evidenceFor: undefined } as const;
 
 /**
  * Sends a request for evidence, or joins an identical one in progress: if that one ends at the deadline of the check that sent

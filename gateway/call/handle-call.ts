@@ -7,6 +7,7 @@ import { isRead } from '../spec/method-group.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { prepareParams } from '../spec/prepare-params.ts';
 import { rejectionOverHttp } from '../subscriptions/socket-subscriptions.ts';
+import type { LevelOf } from '../subscriptions/subscription-params.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { complete } from '../upstreams/transport/flowing-result.ts';
 import type { Call, CallContext, Network, NetworkMethod, Serve } from './call.ts';
@@ -114,7 +115,7 @@ function answer(call: Call, context: CallContext, handler: Handler): MaybePromis
       return callSocket(call, context, handler.action);
     case 'filters': {
       const requestLogs = (filter: unknown) => filterLogs(call, context, filter);
-      return network.filters.handle(handler.action, call.params, { access, requestLogs });
+      return network.filters.handle(handler.action, call.params, { access, requestLogs, levelOf: levelsOf(context) });
     }
     default:
       return network.document().responseAt(context.originOf?.());
@@ -216,7 +217,17 @@ async function callSocket(
   action: Extract<Handler, { readonly by: 'socket' }>['action'],
 ): Promise<LocalResponse> {
   if (context.subscriptions === undefined) throw rejectionOverHttp(action);
-  return { kind: 'local', json: await context.subscriptions.call(call.method, action, call.params, context) };
+  const { method, params } = call;
+  return {
+    kind: 'local',
+    json: await context.subscriptions.call(method, action, params, context, levelsOf(context)),
+  };
+}
+
+/** How far is proven what subscriptions and filters deliver. */
+function levelsOf({ verification, network }: CallContext): LevelOf {
+  const { verificationOf } = network.router.options;
+  return (method) => verification?.levelOf(verificationOf(method).level) ?? 'off';
 }
 
 /** Reads the logs of a filter. Permissions for requests of logs apply to it. @throws RpcError (rejects with it) */

@@ -56,15 +56,20 @@ export class BodyVerification {
     this.#level = level;
   }
 
+  /** The level of a method that has this one in the network file. */
+  levelOf(ofMethod: VerifyLevel): VerifyLevel {
+    return isStronger(this.#level, ofMethod) ? this.#level : ofMethod;
+  }
+
   /** Undefined: the result is returned as an upstream returned it. */
   of({ served, method }: VerifiedCall): CallVerification | undefined {
     const { level: ofMethod, agree } = served?.verification ?? notVerified;
-    const level = isStronger(this.#level, ofMethod) ? this.#level : ofMethod;
+    const level = this.levelOf(ofMethod);
     // Another upstream would execute the call too.
     if (!isRead(method) || rewritesChain(method)) return undefined;
     const isWitnessed = isStronger(level, 'observe');
     if (!isWitnessed && agree === undefined) return undefined;
-    return { isRequired: level === 'require', isWitnessed, agree, evidenceFor: undefined };
+    return { isRequired: level === 'require' && method.isAdvice !== true, isWitnessed, agree, evidenceFor: undefined };
   }
 
   add(proof: Proof): void {

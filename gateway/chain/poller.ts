@@ -240,6 +240,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return this.#waitIn(this.#waiting, timeoutMs);
   }
 
+  /** @returns whether there was a poll or notification within the timeout */
+  waitForNews(timeoutMs: number): Promise<boolean> {
+    return this.#waitIn(this.#waitingForNews, timeoutMs);
+  }
+
   /**
    * The current head for a call, which counts as a use: one that was seen as lately as while there are many calls. If it is
    * older, because polls are rare or have stopped, the upstreams are polled now. The first response that is not below the known
@@ -941,8 +946,11 @@ function resolveAll(waiting: Set<() => void>): void {
 }
 
 /** What subscriptions need of it. */
-export type WatchedChain = Pick<ChainPoller, 'watch' | 'waitForHead' | 'waitForChange'> & {
-  readonly view: Pick<ChainView<unknown>, 'head' | 'newestServed'>;
+export type WatchedChain = Pick<
+  ChainPoller,
+  'watch' | 'waitForHead' | 'waitForChange' | 'waitForNews' | 'whenShared'
+> & {
+  readonly view: Pick<ChainView<unknown>, 'head' | 'newestServed' | 'headers' | 'witnesses' | 'blockMs'>;
 };
 
 type ServedHow = Extract<How, { readonly by: 'response' }>;

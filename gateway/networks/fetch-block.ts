@@ -15,7 +15,7 @@ const method = new Map(methods.map((spec) => [spec.name, spec])).get(nodeMethods
 export function fetchBlockFrom(router: Router): FetchBlock {
   return async (block) => {
     const deadline = clock.now() + TIMEOUT_MS;
-    const response = parseResponse(await requestUpstreams(router, method, [block, false], deadline));
+    const response = parseResponse(await requestUpstreams(router, 'off', method, [block, false], deadline));
     return response.kind === 'result' ? response.result : undefined;
   };
 }

@@ -257,7 +257,11 @@ function isServing({ drain }: Upstream): boolean {
 }
 
 function sourcesIn(router: Router): SubscriptionSources {
-  return { all: router.all.filter(isServing), request: (...call) => requestUpstreams(router, ...call) };
+  return {
+    all: router.all.filter(isServing),
+    request: (...call) => requestUpstreams(router, ...call),
+    proveHeader: (...header) => router.options.verifier.proveHeader(...header),
+  };
 }
 
 function openFilters(

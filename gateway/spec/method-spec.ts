@@ -107,6 +107,8 @@ export interface MethodSpec {
   readonly isUnaudited?: true;
   /** What a result is, for `verify/`, which proves it from the chain. Absent: it cannot be proven. */
   readonly provenAs?: ProvenPart;
+  /** The result is advice or a fact of one node, which cannot be proven: level `require` is `enforce` for it. */
+  readonly isAdvice?: true;
   /** Rules for completing an object result, or each object in an array. */
   readonly shape?: ObjectShape;
 }

@@ -351,6 +351,7 @@ export const methods: readonly MethodSpec[] = [
     "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head",
+    "isAdvice": true,
   },
   {
     "name": "eth_maxPriorityFeePerGas",
@@ -363,6 +364,7 @@ export const methods: readonly MethodSpec[] = [
     "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head",
+    "isAdvice": true,
   },
   {
     "name": "eth_blobBaseFee",
@@ -375,6 +377,7 @@ export const methods: readonly MethodSpec[] = [
     "resultIsQuantity": true,
     "hashParams": [],
     "cache": "head",
+    "isAdvice": true,
   },
   {
     "name": "eth_feeHistory",
@@ -387,6 +390,7 @@ export const methods: readonly MethodSpec[] = [
     "blockAt": {"param":1},
     "cache": {"param":1},
     "isUnaudited": true,
+    "isAdvice": true,
     "resultType": "FeeHistory",
   },
   {
@@ -547,6 +551,7 @@ export const methods: readonly MethodSpec[] = [
     "resultIs": "sync-status",
     "resultKinds": ["object","boolean"],
     "hashParams": [],
+    "isAdvice": true,
     "resultType": "SyncStatus",
   },
   {
@@ -859,6 +864,7 @@ export const methods: readonly MethodSpec[] = [
     "resultPattern": "^(0|[1-9][0-9]*)$",
     "hashParams": [],
     "requestUnits": "0.1",
+    "isAdvice": true,
   },
   {
     "name": "net_listening",
@@ -918,6 +924,7 @@ export const methods: readonly MethodSpec[] = [
     "resultHasText": true,
     "hashParams": [],
     "requestUnits": "0.1",
+    "isAdvice": true,
   },
   {
     "name": "web3_sha3",

@@ -11,7 +11,7 @@ import type { FilterPeers, FilterRequest, FoundFilter } from './filter-peers.ts'
 import { countValues, parseLogFilter, type FilterParams } from '../chain/logs/log-filter.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
 import { PolledFilter, type FilterMemory } from './polled-filter.ts';
-import { costOf, type SubscriptionParams } from './subscription-params.ts';
+import { costOf, verifiedLike, type LevelOf, type SubscriptionParams } from './subscription-params.ts';
 
 export interface NetworkFiltersOptions {
   readonly subscriptions: Pick<NetworkSubscriptions, 'subscribe' | 'deliveryOf'>;
@@ -28,6 +28,8 @@ export interface FilterCaller {
   readonly access: KeyAccess;
   /** Requests logs as a caller does, with the same checks. @throws RpcError */
   readonly requestLogs: (filter: unknown) => Promise<UpstreamResponse | CachedResponse>;
+  /** How far is proven what a filter returns, until it ends. */
+  readonly levelOf: LevelOf;
 }
 
 /**
@@ -60,7 +62,7 @@ export class NetworkFilters {
   async handle(
     action: FilterAction,
     params: readonly unknown[],
-    { access, requestLogs }: FilterCaller,
+    { access, requestLogs, levelOf }: FilterCaller,
   ): Promise<UpstreamResponse | CachedResponse> {
     const id = String(params[0]);
     const { peers } = this.#parts;
@@ -79,7 +81,7 @@ export class NetworkFilters {
         return requestLogs(given);
       }
       default:
-        return { kind: 'result', result: await this.#openFilter(action.open, params[0], access) };
+        return { kind: 'result', result: await this.#openFilter(action.open, params[0], access, levelOf) };
     }
   }
 
@@ -108,7 +110,7 @@ export class NetworkFilters {
     }
   }
 
-  async #openFilter(kind: FilterKind, param: unknown, access: KeyAccess): Promise<string> {
+  async #openFilter(kind: FilterKind, param: unknown, access: KeyAccess, levelOf: LevelOf): Promise<string> {
     const { share } = access;
     const keyId = ownerOf(access);
     const params = kind === 'logs' ? ((param ?? {}) as FilterParams) : undefined;
@@ -120,12 +122,13 @@ export class NetworkFilters {
     const filter = new PolledFilter(params ?? {}, subscription, memory, remove, this.#parts.peers?.worker);
     filter.owner = share.name;
     filter.holder = share.holder.name;
+    filter.level = levelOf(verifiedLike[kind]);
     filter.release = release;
     const filters = this.#byKey.get(keyId) ?? new Map<string, PolledFilter>();
     this.#byKey.set(keyId, filters.set(filter.id, filter));
     let unsubscribe: Unsubscribe;
     try {
-      unsubscribe = await this.#parts.subscriptions.subscribe(filter.subscription, filter);
+      unsubscribe = await this.#parts.subscriptions.subscribe(filter.subscription, filter, filter.level);
     } catch (error) {
       this.#removeFilter(keyId, filter.id);
       throw error;
@@ -160,7 +163,7 @@ export class NetworkFilters {
     peers: FilterPeers,
     action: Extract<FilterAction, string>,
     id: string,
-    { access, requestLogs }: FilterCaller,
+    { access, requestLogs }: Pick<FilterCaller, 'access' | 'requestLogs'>,
   ): Promise<UpstreamResponse | CachedResponse> {
     const keyId = ownerOf(access);
     if (action === 'remove') return { kind: 'result', result: await peers.remove(keyId, id) };
@@ -179,7 +182,8 @@ export class NetworkFilters {
   }
 
   async #takeFrom(filter: PolledFilter): Promise<string> {
-    const delivery = this.#parts.subscriptions.deliveryOf(filter.subscription.kind, filter.owner);
+    const { subscription, owner, level } = filter;
+    const delivery = this.#parts.subscriptions.deliveryOf(subscription.kind, owner, level);
     return `[${(await filter.takeResults(delivery)).join()}]`;
   }
 

@@ -1,6 +1,8 @@
 import { clock } from '../clock/clock.ts';
+import type { Header } from '../chain/header.ts';
 import type { WatchedChain } from '../chain/poller.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import type { MethodSpec, ObjectShape } from '../spec/method-spec.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -12,13 +14,17 @@ import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import { LogsFeed } from './feeds/logs-feed.ts';
 import { ReceiptsFeed } from './feeds/receipts-feed.ts';
 import { PendingFeed } from './feeds/pending-feed.ts';
+import { ProvenChain } from './feeds/proven-chain.ts';
 import type { PendingSource } from './feeds/pending-stream.ts';
 import type { SubscriptionKind, SubscriptionParams } from './subscription-params.ts';
 
 /** The part of the upstreams that subscriptions use. */
 export interface SubscriptionSources {
   readonly all: readonly PendingSource[];
-  readonly request: LogSource['request'];
+  /** @param level how far the result is proven */
+  readonly request: (level: VerifyLevel, ...call: Parameters<LogSource['request']>) => Promise<UpstreamResponse>;
+  /** As in `ProvenChain`. */
+  readonly proveHeader: (header: Header, isRequired: boolean) => Promise<Header | undefined>;
 }
 
 export interface NetworkSubscriptionsOptions {
@@ -40,32 +46,38 @@ const REQUEST_TIMEOUT_MS = 10_000;
 /** A filter waits for less. */
 const DELIVERY_TIMEOUT_MS = 1_000;
 
+/** The feeds of blocks that are proven as far as one level says. */
+interface BlockFeeds {
+  readonly heads: HeadsFeed;
+  readonly blockLogs: BlockLogs;
+  readonly logs: LogsFeed;
+  readonly receipts: ReceiptsFeed;
+}
+
 /** Serves the subscriptions of one network. Each event is fetched once for all subscribers. */
 export class NetworkSubscriptions {
   readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
   readonly usage: MethodUsage;
   readonly #chain: WatchedChain;
   #upstreams: SubscriptionSources;
-  readonly #heads: HeadsFeed;
-  readonly #blockLogs: BlockLogs;
-  readonly #logs: LogsFeed;
-  readonly #receipts: ReceiptsFeed;
+  readonly #options: NetworkSubscriptionsOptions;
+  /** Opened with the first subscriber of a level. */
+  readonly #blocks: Partial<Record<VerifyLevel, BlockFeeds>> = {};
   readonly #pending: PendingFeed;
 
   constructor(options: NetworkSubscriptionsOptions) {
-    const { slug, chain, upstreams, blockShape, logs, blockReceipts, transactionByHash, metrics, usage } = options;
+    const { chain, upstreams, transactionByHash, metrics, usage } = options;
+    this.#options = options;
     this.metrics = metrics;
     this.usage = usage;
     this.#chain = chain;
     this.#upstreams = upstreams;
-    this.#heads = new HeadsFeed(chain, blockShape);
-    this.#blockLogs = new BlockLogs((...call) => this.request(...call), logs, `logs of ${slug}`);
-    this.#logs = new LogsFeed(chain, this.#blockLogs, `logs of ${slug}`);
-    this.#receipts = new ReceiptsFeed(chain, (...call) => this.request(...call), blockReceipts, `receipts of ${slug}`);
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
       fetchTransaction: (hash) =>
-        this.request(transactionByHash, [hash], clock.now() + REQUEST_TIMEOUT_MS).then(textOf, () => undefined),
+        this.#upstreams
+          .request('off', transactionByHash, [hash], clock.now() + REQUEST_TIMEOUT_MS)
+          .then(textOf, () => undefined),
     });
   }
 
@@ -75,26 +87,30 @@ export class NetworkSubscriptions {
     this.#pending.followSources();
   }
 
-  /** Sends a call to the current upstreams. @throws RpcError */
-  request(...call: Parameters<LogSource['request']>): Promise<UpstreamResponse> {
-    return this.#upstreams.request(...call);
-  }
-
   /** Whether logs are not checked, because the bloom filters of this chain differ from its logs. */
   get isBloomWrong(): boolean {
-    return this.#blockLogs.isBloomWrong;
+    return this.#blocks.off?.blockLogs.isBloomWrong === true;
   }
 
-  /** @throws RpcError (or rejects with it) if no upstream provides this kind of subscription */
-  subscribe(subscription: SubscriptionParams, subscriber: Subscriber): Unsubscribe | Promise<Unsubscribe> {
+  /**
+   * @param level how far it is proven what the subscriber gets
+   * @throws RpcError (or rejects with it) if no upstream provides this kind of subscription, or if nothing can prove it
+   */
+  subscribe(
+    subscription: SubscriptionParams,
+    subscriber: Subscriber,
+    level: VerifyLevel = 'off',
+  ): Unsubscribe | Promise<Unsubscribe> {
+    const { heads, logs, receipts } = this.#blocksOf(level);
     switch (subscription.kind) {
       case 'newHeads':
-        return this.#startFromHead(this.#heads.join(subscriber));
+        return this.#startFromHead(heads.join(subscriber));
       case 'logs':
-        return this.#startFromHead(this.#logs.join(subscription.filter, subscriber));
+        return this.#startFromHead(logs.join(subscription.filter, subscriber));
       case 'transactionReceipts':
-        return this.#startFromHead(this.#receipts.join(subscriber, subscription.hashes));
+        return this.#startFromHead(receipts.join(subscriber, subscription.hashes));
       case 'newPendingTransactions':
+        if (level === 'require') throw new RpcError('not-proven', 'pending transactions cannot be proven');
         return this.#pending.join(subscriber, subscription.isFull);
       case 'syncing':
         // A synchronised geth sends one `false`. Selection skips upstreams that lag, so the network never syncs.
@@ -104,15 +120,36 @@ export class NetworkSubscriptions {
   }
 
   /** Resolves when an owner's subscribers of this kind have the blocks that callers were served. Undefined: they have them. */
-  deliveryOf(kind: SubscriptionKind, owner?: string): Promise<unknown> | undefined {
+  deliveryOf(kind: SubscriptionKind, owner?: string, level: VerifyLevel = 'off'): Promise<unknown> | undefined {
     if (kind !== 'newHeads' && kind !== 'logs') return undefined;
     const delivery = (): Promise<unknown> | undefined => {
-      const fromFeed = kind === 'logs' ? this.#logs.delivery : undefined;
+      const fromFeed = kind === 'logs' ? this.#blocksOf(level).logs.delivery : undefined;
       return fromFeed === undefined ? fanOut.deliveryTo(owner) : fromFeed.then(() => fanOut.deliveryTo(owner));
     };
     const { head, newestServed } = this.#chain.view;
     const isBehind = head !== undefined && head.number < newestServed;
     return isBehind ? this.#chain.waitForChange(DELIVERY_TIMEOUT_MS).then(delivery) : delivery();
+  }
+
+  #blocksOf(level: VerifyLevel): BlockFeeds {
+    const isProven = isStronger(level, 'observe');
+    return (this.#blocks[isProven ? level : 'off'] ??= this.#openBlocks(isProven ? level : 'off'));
+  }
+
+  #openBlocks(level: VerifyLevel): BlockFeeds {
+    const { slug, chain: followed, blockShape, logs, blockReceipts } = this.#options;
+    const isRequired = level === 'require';
+    const proveHeader = (header: Header): Promise<Header | undefined> =>
+      this.#upstreams.proveHeader(header, isRequired);
+    const chain = level === 'off' ? followed : new ProvenChain({ chain: followed, isRequired, proveHeader });
+    const request: LogSource['request'] = (...call) => this.#upstreams.request(level, ...call);
+    const blockLogs = new BlockLogs(request, logs, `logs of ${slug}`);
+    return {
+      heads: new HeadsFeed(chain, blockShape),
+      blockLogs,
+      logs: new LogsFeed(chain, blockLogs, `logs of ${slug}`),
+      receipts: new ReceiptsFeed(chain, request, blockReceipts, `receipts of ${slug}`),
+    };
   }
 
   /** Delivery starts after the current head, so the head must be known. */

@@ -1,4 +1,5 @@
 import { clock, type Timer } from '../clock/clock.ts';
+import type { VerifyLevel } from '../network-files/options/verify-option.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { makeId } from './subscription.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
@@ -24,6 +25,8 @@ export class PolledFilter implements Subscriber {
   readonly id: string;
   /** The account that it belongs to. */
   owner: string | undefined;
+  /** How far is proven what it returns. */
+  level: VerifyLevel = 'off';
   /** Name of the holder of its bytes: without a key, that of the address. */
   holder: string | undefined;
   readonly subscription: SubscriptionParams;

@@ -3,7 +3,13 @@ import type { KeyAccess } from '../auth/key-access.ts';
 import type { SocketAction } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import { costOf, parseSubscriptionParams, type SubscriptionParams } from './subscription-params.ts';
+import {
+  costOf,
+  parseSubscriptionParams,
+  verifiedLike,
+  type LevelOf,
+  type SubscriptionParams,
+} from './subscription-params.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
 import { Subscription, type SendNotifications } from './subscription.ts';
 
@@ -46,11 +52,18 @@ export class SocketSubscriptions {
    * Executes the action of a subscription method.
    * @param params validated by the schema
    * @param message identifies the client's message; `startNotifications` gets the same object after the response
+   * @param levelOf how far is proven what a subscription delivers, until it ends
    * @returns the result as JSON text
    * @throws RpcError (rejects with it)
    */
-  async call(method: MethodSpec, action: SocketAction, params: readonly unknown[], message: object): Promise<string> {
-    if (action === 'subscribe') return JSON.stringify(await this.#subscribe(method, params, message));
+  async call(
+    method: MethodSpec,
+    action: SocketAction,
+    params: readonly unknown[],
+    message: object,
+    levelOf: LevelOf,
+  ): Promise<string> {
+    if (action === 'subscribe') return JSON.stringify(await this.#subscribe(method, params, message, levelOf));
     const subscription = this.#open.get(String(params[0]));
     if (subscription === undefined) throw new RpcError('subscription-not-found');
     this.#close(subscription);
@@ -81,7 +94,7 @@ export class SocketSubscriptions {
     for (const subscription of this.#open.values()) this.#close(subscription);
   }
 
-  async #subscribe(method: MethodSpec, params: readonly unknown[], message: object): Promise<string> {
+  async #subscribe(method: MethodSpec, params: readonly unknown[], message: object, levelOf: LevelOf): Promise<string> {
     const { subscriptions, keySessions, max } = this.#parts;
     const { access } = keySessions;
     const subscriptionParams = parseSubscriptionParams(params, this.#parts.kept.valuesMax);
@@ -99,7 +112,8 @@ export class SocketSubscriptions {
     subscription.release = keepValues(subscriptionParams, access.share, this.#parts.kept);
     keySessions.countSubscriptions(cost);
     try {
-      subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription);
+      const level = levelOf(verifiedLike[subscriptionParams.kind]);
+      subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription, level);
       // The permissions may have changed while it was opened.
       const rule = forbidding(keySessions.access, method, subscriptionParams);
       if (rule !== undefined) {

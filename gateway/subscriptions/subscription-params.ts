@@ -1,4 +1,6 @@
 import { beyondBound, RpcError } from '../jsonrpc/errors.ts';
+import type { VerifyLevel } from '../network-files/options/verify-option.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import { countValues, parseLogFilter, sizeOf, type FilterParams, type LogFilter } from '../chain/logs/log-filter.ts';
 
 /** Parsed parameters of `eth_subscribe`. */
@@ -10,6 +12,18 @@ export type SubscriptionParams =
   | { readonly kind: 'transactionReceipts'; readonly hashes: ReadonlySet<string> };
 
 export type SubscriptionKind = SubscriptionParams['kind'];
+
+/** The methods whose level of verification a kind has: they return what it delivers. */
+export const verifiedLike = {
+  newHeads: nodeMethods.blockByNumber,
+  logs: nodeMethods.logs,
+  newPendingTransactions: nodeMethods.transactionByHash,
+  transactionReceipts: nodeMethods.blockReceipts,
+  syncing: nodeMethods.subscribe,
+} as const satisfies Record<SubscriptionKind, string>;
+
+/** How far what a kind delivers is proven, for one caller. */
+export type LevelOf = (method: string) => VerifyLevel;
 
 export const subscriptionKinds: readonly SubscriptionKind[] = [
   ...(['newHeads', 'logs', 'newPendingTransactions', 'transactionReceipts', 'syncing'] as const),

@@ -5,6 +5,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
+import { parseHeader, type Header } from '../chain/header.ts';
 import type { FinalTag } from '../chain/view.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
 import type { CallRecord } from '../observability/call-record.ts';
@@ -13,7 +14,7 @@ import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.t
 import type { MethodSpec, ProvenPart } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { resultLimits } from '../spec/result-bounds.ts';
-import { Cancelled } from '../upstreams/transport/cancellation.ts';
+import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { LargeResponse, ResultResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { agreement, type SendToOther, type Claim } from './agreement.ts';
@@ -202,6 +203,24 @@ export class Verifier {
     // Callers may have been served a newer one, while a group responded that does not now.
     const served = view.newestOf(tag);
     return quantityOf(served > number ? served : number);
+  }
+
+  /**
+   * A header with its hash: as given, or as another upstream has it. Never rejects.
+   * @param isRequired it must be proven; otherwise it is as given if nothing disproves it
+   */
+  async proveHeader(header: Header, isRequired: boolean): Promise<Header | undefined> {
+    const outcome = this.#headers.check({ kind: 'result', result: header.block });
+    if (outcome === 'verified') return header;
+    const work: Work = {
+      ...{ deadline: clock.now() + AUDIT_TIMEOUT_MS, upstream: this.#options.upstreams[0] as Upstream },
+      ...{ owner: 'heads', isEvidence: true, caller: new Cancellation() },
+      take: () => undefined,
+      charge: () => Promise.resolve(),
+    };
+    const block = parseHeader(await this.#evidence.header(header.hash, work).catch(() => undefined))?.block;
+    if (block !== undefined) return { ...header, block, isFromBlock: true };
+    return isRequired || outcome === 'wrong-hash' ? undefined : header;
   }
 
   /** Never throws, except for a limit of the caller and its departure. @throws RpcError, Cancelled (rejects with it) */

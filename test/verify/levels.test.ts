@@ -157,10 +157,27 @@ describe('the level', () => {
 
   it('require returns an error in its place', async () => {
     const { one, nodes } = await start(['0x01', '0x01'], { verify: 'require' });
-    expect((await one(['eth_gasPrice', []])).body.error?.message).toContain('cannot be proven');
-    expect(nodes[0]?.callsOf('eth_gasPrice')).toEqual([]);
+    for (const method of ['eth_call', 'eth_estimateGas']) {
+      const { error } = (await one([method, call[1]])).body;
+      expect(error?.message).toContain(`the result of ${method} cannot be proven: \`verify.agree\` compares upstreams`);
+      expect(nodes[0]?.callsOf(method)).toEqual([]);
+    }
     // No node has proofs.
     expect((await one(balance)).body.error?.message).toContain('could be proven');
+  });
+
+  it('require returns advice, which the wallets of a key need and nothing proves, and the response says no', async () => {
+    const { one, nodes } = await start(['0x01', '0x01'], { verify: 'require', methods: ['eth', 'net', 'web3'] });
+    const feeHistory = { oldestBlock: '0x6d', baseFeePerGas: ['0x7', '0x7'], gasUsedRatio: [0.5] };
+    const advice = { eth_gasPrice: '0x7', eth_maxPriorityFeePerGas: '0x1', eth_blobBaseFee: '0x1', eth_syncing: false };
+    for (const [method, result] of Object.entries({ ...advice, eth_feeHistory: feeHistory })) {
+      for (const node of nodes) node.response(method, result);
+      const params = method === 'eth_feeHistory' ? ['0x1', 'latest', []] : [];
+      expect(await one([method, params])).toMatchObject({ body: { result }, verified: 'no' });
+    }
+    // Gatehouse's own.
+    expect((await one(['net_version', []])).body.result).toBe(String(CHAIN_ID));
+    expect((await one(['web3_clientVersion', []])).body.result).toContain('Gatehouse');
   });
 
   it('require proves the number of the head, whatever the upstream that gets the call returns', async () => {
@@ -179,9 +196,9 @@ describe('the level', () => {
   });
 
   it('is that of the method, by name or wildcard', async () => {
-    const { one } = await start(['0x01'], { verify: { level: { 'eth_*': 'enforce', eth_gasPrice: 'require' } } });
-    expect((await one(call)).verified).toBe('no');
-    expect((await one(['eth_gasPrice', []])).body.error?.message).toContain('cannot be proven');
+    const { one } = await start(['0x01'], { verify: { level: { 'eth_*': 'enforce', eth_call: 'require' } } });
+    expect((await one(['eth_gasPrice', []])).verified).toBe('no');
+    expect((await one(call)).body.error?.message).toContain('cannot be proven');
   });
 
   it('names a block in place of a tag, and a client that did not name it gets no error about it', async () => {

@@ -17,7 +17,7 @@ const nullInHeaders = [
 
 /** Delivers the header of each new block of the chain; after a reorg, the headers of the new branch. */
 export class HeadsFeed {
-  readonly #chain: WatchedChain;
+  readonly #chain: Pick<WatchedChain, 'watch'>;
   readonly #shape: ObjectShape | undefined;
   /** Member names of the last header that an upstream sent as a newHeads notification. */
   #notificationMembers: readonly string[] = nullInHeaders;
@@ -25,7 +25,7 @@ export class HeadsFeed {
   #stopWatching: Unsubscribe | undefined;
 
   /** @param shape of a block; headers have the same quantities and addresses */
-  constructor(chain: WatchedChain, shape: ObjectShape | undefined) {
+  constructor(chain: Pick<WatchedChain, 'watch'>, shape: ObjectShape | undefined) {
     this.#chain = chain;
     this.#shape = shape;
   }

@@ -33,7 +33,7 @@ interface Added {
  * core/blockchain.go.) A subscriber gets only blocks that were added after it joined, and removals of those blocks.
  */
 export class LogsFeed {
-  readonly #chain: WatchedChain;
+  readonly #chain: Pick<WatchedChain, 'watch'>;
   readonly #blockLogs: BlockLogs;
   readonly #owner: string;
   readonly #filters = new LogFilterGroups();
@@ -45,7 +45,7 @@ export class LogsFeed {
   #stopWatching: Unsubscribe | undefined;
 
   /** @param owner whose event-loop time it is to find the filters of a log */
-  constructor(chain: WatchedChain, blockLogs: BlockLogs, owner: string) {
+  constructor(chain: Pick<WatchedChain, 'watch'>, blockLogs: BlockLogs, owner: string) {
     this.#chain = chain;
     this.#blockLogs = blockLogs;
     this.#owner = owner;

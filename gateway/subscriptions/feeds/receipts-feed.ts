@@ -37,7 +37,7 @@ interface Joined {
  * removed blocks.
  */
 export class ReceiptsFeed {
-  readonly #chain: WatchedChain;
+  readonly #chain: Pick<WatchedChain, 'watch'>;
   readonly #request: LogSource['request'];
   readonly #method: MethodSpec;
   readonly #owner: string;
@@ -51,7 +51,7 @@ export class ReceiptsFeed {
    * @param method the method that requests the receipts of a block
    * @param owner whose event-loop time it is to find the receipts of a subscriber
    */
-  constructor(chain: WatchedChain, request: LogSource['request'], method: MethodSpec, owner: string) {
+  constructor(chain: Pick<WatchedChain, 'watch'>, request: LogSource['request'], method: MethodSpec, owner: string) {
     this.#chain = chain;
     this.#request = request;
     this.#method = method;

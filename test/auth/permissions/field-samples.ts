@@ -66,7 +66,7 @@ async function isExplained(one: Limited): Promise<boolean> {
 
 /** Whether a result that nothing proves is an error. */
 async function mustBeProven(one: Limited): Promise<boolean> {
-  const { body } = await one.send(['eth_gasPrice', []]);
+  const { body } = await one.send(['eth_call', [{ to: `0x${'ab'.repeat(20)}` }, 'latest']]);
   return /cannot be proven/.test((body as { error?: { message: string } }).error?.message ?? '');
 }
 
