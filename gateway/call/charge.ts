@@ -1,9 +1,11 @@
+import { teamIn } from '../auth/formats/team.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import type { InvalidItem } from '../jsonrpc/envelope.ts';
-import { RpcError } from '../jsonrpc/errors.ts';
+import { infuraErrors, RpcError, type InfuraError } from '../jsonrpc/errors.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import type { Shortage } from '../limits/limit-state.ts';
+import type { ReplaceableConfig } from '../network-files/network-config.ts';
 import type { PartCharges } from '../ranges/part-requests.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { REJECTED_UNITS, roundUnits } from '../spec/request-units.ts';
@@ -90,17 +92,7 @@ export function limitRejection(
   shortage: Shortage,
   context: CallContext,
 ): RpcError {
-  const { reason, limit, waitS, allowance, units, available } = shortage;
-  const rejection = new RpcError(reason, messageOf(shortage) + detailOf(shortage), {
-    retryAfterS: waitS,
-    ...(allowance !== undefined && { allowance }),
-    rule: {
-      name: limit,
-      ...(allowance !== undefined && { value: String(allowance.limit) }),
-      units: roundUnits(units),
-      available: Math.max(0, roundUnits(available)),
-    },
-  });
+  const rejection = limitError(shortage, context);
   for (const printer of context.printers) {
     for (const item of items) {
       const [name, requestUnits] =
@@ -109,6 +101,33 @@ export function limitRejection(
     }
   }
   return rejection;
+}
+
+/** The rejection by a limit, in the form of the key or network. */
+export function limitError(shortage: Shortage, context: Pick<CallContext, 'access' | 'network'>): RpcError {
+  const { reason, limit, waitS, allowance, units, available } = shortage;
+  return new RpcError(reason, messageOf(shortage) + detailOf(shortage), {
+    retryAfterS: waitS,
+    ...(allowance !== undefined && { allowance }),
+    rule: {
+      name: limit,
+      ...(allowance !== undefined && { value: String(allowance.limit) }),
+      units: roundUnits(units),
+      available: Math.max(0, roundUnits(available)),
+    },
+    infura: infuraErrorOf(shortage, context),
+  });
+}
+
+/** @returns undefined: the error has the form of the catalogue */
+export function infuraErrorOf(
+  { reason, scope }: Shortage,
+  { access: { account, capabilities }, network }: Pick<CallContext, 'access' | 'network'>,
+): InfuraError | undefined {
+  const { errors }: ReplaceableConfig = network.config;
+  if ((capabilities.errors ?? errors) !== 'infura' || reason === 'quota-unreachable') return undefined;
+  const holder = scope === 'all' || teamIn(account) !== undefined ? 'account' : 'key';
+  return infuraErrors[holder][reason === 'rate-limit' ? 'rate' : 'quota'];
 }
 
 /** The message of a limit. Without a key, no project id has one. */
