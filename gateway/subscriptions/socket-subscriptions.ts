@@ -5,7 +5,7 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { costOf, parseSubscriptionParams, type SubscriptionParams } from './subscription-params.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
-import { Subscription, type SendNotifications } from './subscription.ts';
+import { Subscription, type SendNotifications, type SubscriptionOptions } from './subscription.ts';
 
 /** The cost of the subscriptions that the account of a key has open. */
 export interface OpenSubscriptions {
@@ -20,7 +20,9 @@ export interface OpenSubscriptions {
 export interface SocketSubscriptionsOptions {
   readonly subscriptions: NetworkSubscriptions;
   /** The socket's key: its current access, and the cost of its subscriptions on all sockets. */
-  readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess };
+  readonly keySessions: OpenSubscriptions & SubscriptionOptions['keySessions'];
+  readonly limiter: SubscriptionOptions['limiter'];
+  readonly session: SubscriptionOptions['session'];
   /** Limit of subscriptions of one key; its permissions may set a lower one. */
   readonly max: number;
   readonly kept: KeptValuesOptions;

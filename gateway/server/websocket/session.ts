@@ -84,6 +84,8 @@ export class Session {
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: options.network.subscriptions,
       keySessions,
+      limiter: options.limiter,
+      session: this,
       max: options.subscriptionsPerKey,
       kept: { memory, valuesMax: options.filterValuesPerKey },
       send: this.#buffers.notify.bind(this.#buffers),
