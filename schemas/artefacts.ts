@@ -17,6 +17,11 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/network.schema.json', json(networkSchema())],
     ['schemas/defaults.schema.json', json(defaultsSchema())],
     ['schemas/generated/chains.json', lines(knownChains())],
+    ...sources.providers.flatMap(({ name, others, methods }): [string, string][] =>
+      others === undefined
+        ? []
+        : [[`schemas/generated/units-${name.toLowerCase()}.json`, lines({ ...others, ...methods })]],
+    ),
     ['gateway/spec/methods.generated.ts', methodModule(sources)],
     ['gateway/network-files/providers/providers.generated.ts', providerModule(sources.providerUrls)],
     ['gateway/network-files/options/public-fields.generated.ts', publicFieldsModule()],

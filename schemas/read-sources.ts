@@ -125,6 +125,8 @@ export interface ProviderUnits {
   readonly unit: string;
   readonly source: string;
   readonly date: string;
+  /** What its units file has beside the methods; undefined: it has none. */
+  readonly others?: Readonly<Record<string, number>>;
   readonly methods: Readonly<Record<string, number>>;
 }
 

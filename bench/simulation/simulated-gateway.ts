@@ -149,7 +149,10 @@ export class SimulatedGateway {
         openPublicSubscriptions: 0,
         whenShared: () => undefined,
         countSubscriptions: (change) => (openSubscriptions += change),
+        drain: () => undefined,
       },
+      limiter: this.#limiter,
+      session: { network: this.#network },
       max: SUBSCRIPTIONS_MAX,
       kept: { memory: undefined, valuesMax: settings.FILTER_VALUES_PER_KEY },
       send: (start, results) => {

@@ -1,36 +1,39 @@
+import { teamIn } from '../auth/formats/team.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import type { InvalidItem } from '../jsonrpc/envelope.ts';
-import { RpcError } from '../jsonrpc/errors.ts';
+import { infuraErrors, RpcError, type InfuraError } from '../jsonrpc/errors.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import type { Shortage } from '../limits/limit-state.ts';
+import type { ReplaceableConfig } from '../network-files/network-config.ts';
 import type { PartCharges } from '../ranges/part-requests.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import { REJECTED_UNITS, roundUnits } from '../spec/request-units.ts';
+import { roundUnits } from '../spec/request-units.ts';
 import type { Call, CallContext } from './call.ts';
 import { readsFilterLogs, requestUnitsOf } from './check.ts';
 
 /** Items that are charged without yielding: about 1 ms of work. */
 const MAX_SYNC_ITEMS = 50;
 
-/** Charges a key for all calls of a body. */
+/** Charges a key for all calls of a body, and for the batch itself. */
 export function chargeCalls(
   items: readonly (Call | InvalidItem)[],
+  isBatch: boolean,
   limits: KeyLimits,
   context: CallContext,
 ): ChargeOutcome | Promise<ChargeOutcome> {
-  if (items.length > MAX_SYNC_ITEMS) return chargeInSteps(items, limits, context);
-  const cost: Cost = { units: 0, byMethod: undefined };
+  const cost: Cost = { units: isBatch ? context.network.otherUnits.batch : 0, byMethod: undefined };
+  if (items.length > MAX_SYNC_ITEMS) return chargeInSteps(items, cost, limits, context);
   for (const item of items) addCost(item, cost, limits, context);
   return charge(cost, limits, context);
 }
 
 async function chargeInSteps(
   items: readonly (Call | InvalidItem)[],
+  cost: Cost,
   limits: KeyLimits,
   context: CallContext,
 ): Promise<ChargeOutcome> {
-  const cost: Cost = { units: 0, byMethod: undefined };
   const steps = new OwnedSteps(context.access.share.name);
   for (const item of items) {
     const pause = steps.afterSlice();
@@ -42,15 +45,16 @@ async function chargeInSteps(
 }
 
 /** The parts of a call's context that a charge needs. */
-export type ChargeContext = Pick<CallContext, 'access' | 'limiter'>;
+export type ChargeContext = Pick<CallContext, 'access' | 'limiter' | 'network'>;
 
 /** Charges a key for a body that is rejected as a whole. It is rejected in any case, so nothing waits for Redis. */
-export function chargeRejected({ access: { limits }, limiter }: ChargeContext): void {
-  if (limits?.isCharged === true) void limiter.charge(limits, { units: REJECTED_UNITS, byMethod: noMethods });
+export function chargeRejected({ access: { limits }, limiter, network }: ChargeContext): void {
+  if (limits?.isCharged === true)
+    void limiter.charge(limits, { units: network.otherUnits.rejected, byMethod: noMethods });
 }
 
 /** The limit that will reject a body with at least one unit, as far as is known without Redis. */
-export function exhaustedLimit({ access: { limits }, limiter }: ChargeContext): Shortage | undefined {
+export function exhaustedLimit({ access: { limits }, limiter }: Omit<ChargeContext, 'network'>): Shortage | undefined {
   return limits?.isCharged === true ? limiter.shortageOf(limits) : undefined;
 }
 
@@ -61,7 +65,7 @@ interface Cost {
 
 function addCost(item: Call | InvalidItem, cost: Cost, { methodRates }: KeyLimits, context: CallContext): void {
   if ('rejection' in item) {
-    cost.units += REJECTED_UNITS;
+    cost.units += context.network.otherUnits.rejected;
     return;
   }
   const units = requestUnitsOf(item, context);
@@ -90,8 +94,23 @@ export function limitRejection(
   shortage: Shortage,
   context: CallContext,
 ): RpcError {
+  const rejection = limitError(shortage, context);
+  for (const printer of context.printers) {
+    for (const item of items) {
+      const [name, requestUnits] =
+        'rejection' in item
+          ? ['other', context.network.otherUnits.rejected]
+          : [item.method.name, requestUnitsOf(item, context)];
+      printer.limited?.(name, rejection, requestUnits);
+    }
+  }
+  return rejection;
+}
+
+/** The rejection by a limit, in the form of the key or network. */
+export function limitError(shortage: Shortage, context: Pick<CallContext, 'access' | 'network'>): RpcError {
   const { reason, limit, waitS, allowance, units, available } = shortage;
-  const rejection = new RpcError(reason, messageOf(shortage) + detailOf(shortage), {
+  return new RpcError(reason, messageOf(shortage) + detailOf(shortage), {
     retryAfterS: waitS,
     ...(allowance !== undefined && { allowance }),
     rule: {
@@ -100,15 +119,19 @@ export function limitRejection(
       units: roundUnits(units),
       available: Math.max(0, roundUnits(available)),
     },
+    infura: infuraErrorOf(shortage, context),
   });
-  for (const printer of context.printers) {
-    for (const item of items) {
-      const [name, requestUnits] =
-        'rejection' in item ? ['other', REJECTED_UNITS] : [item.method.name, requestUnitsOf(item, context)];
-      printer.limited?.(name, rejection, requestUnits);
-    }
-  }
-  return rejection;
+}
+
+/** @returns undefined: the error has the form of the catalogue */
+export function infuraErrorOf(
+  { reason, scope }: Shortage,
+  { access: { account, capabilities }, network }: Pick<CallContext, 'access' | 'network'>,
+): InfuraError | undefined {
+  const { errors }: ReplaceableConfig = network.config;
+  if ((capabilities.errors ?? errors) !== 'infura' || reason === 'quota-unreachable') return undefined;
+  const holder = scope === 'all' || teamIn(account) !== undefined ? 'account' : 'key';
+  return infuraErrors[holder][reason === 'rate-limit' ? 'rate' : 'quota'];
 }
 
 /** The message of a limit. Without a key, no project id has one. */

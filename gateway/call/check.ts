@@ -1,7 +1,6 @@
 import type { KeyAccess } from '../auth/key-access.ts';
 import { beyondBound, methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import { REJECTED_UNITS } from '../spec/request-units.ts';
 import type { Call, CallContext, NetworkMethod } from './call.ts';
 
 /** @throws RpcError if the network does not serve the method, or the call is rejected by its key, its schema or a bound */
@@ -55,19 +54,20 @@ export function requestUnitsOf(call: Call, context: CallContext): number {
 
 function computeUnits(call: Call, { network, access, subscriptions }: CallContext): number {
   const { served, params } = call;
-  if (served === undefined || served === network.otherMethods) return REJECTED_UNITS;
-  if (checkOnce(call, access) !== 'none') return REJECTED_UNITS;
-  if (call.id === undefined && served.spec.sends !== true) return REJECTED_UNITS;
+  const { rejected } = network.otherUnits;
+  if (served === undefined || served === network.otherMethods) return rejected;
+  if (checkOnce(call, access) !== 'none') return rejected;
+  if (call.id === undefined && served.spec.sends !== true) return rejected;
   if (served.handler === undefined) return served.unitsOf(params);
-  if (served.handler.by === 'socket' && subscriptions === undefined) return REJECTED_UNITS;
+  if (served.handler.by === 'socket' && subscriptions === undefined) return rejected;
   if (!readsFilterLogs(served)) return served.unitsOf(params);
   const id = String(params[0]);
   const logs = network.methods.get(nodeMethods.logs);
   // That of the request for logs is charged later, by its parts.
-  if (network.filters.isElsewhere(id)) return logs?.unitsOf([{}]) ?? REJECTED_UNITS;
+  if (network.filters.isElsewhere(id)) return logs?.unitsOf([{}]) ?? rejected;
   const filter = network.filters.logFilterOf(id, access);
-  if (filter === undefined || logs === undefined) return REJECTED_UNITS;
-  return checkParams(logs, [filter], undefined, access) === 'none' ? logs.unitsOf([filter]) : REJECTED_UNITS;
+  if (filter === undefined || logs === undefined) return rejected;
+  return checkParams(logs, [filter], undefined, access) === 'none' ? logs.unitsOf([filter]) : rejected;
 }
 
 /** Whether the method reads the logs of a filter, with a request for logs. */

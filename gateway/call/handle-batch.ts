@@ -4,7 +4,6 @@ import { BufferList, buffersOf, byteLengthOf, type Body } from '../jsonrpc/buffe
 import type { InvalidItem } from '../jsonrpc/envelope.ts';
 import { batchBytesRejection } from '../jsonrpc/errors.ts';
 import { rejectionResponse, type RpcResponse } from '../jsonrpc/response.ts';
-import { REJECTED_UNITS } from '../spec/request-units.ts';
 import { Call, type CallContext } from './call.ts';
 import { checkOnce } from './check.ts';
 import { DeduplicatedCalls } from './deduplicate.ts';
@@ -41,7 +40,10 @@ export async function handleBatch(
     batchBudget: { bytes: maxResponseBytes, maxBytes: maxResponseBytes },
     ...(deduplicated && { deduplicated }),
   });
-  const { share } = context.access;
+  const { network, access } = context;
+  const { share, record, token } = access;
+  const { batch: units } = network.otherUnits;
+  if (units > 0) network.otherMethods.usage.add(record.id, units, undefined, 0, token !== undefined);
   const owner = share.name;
   const bodies: (Body | undefined)[] = items.map(() => undefined);
   const workers: Promise<void>[] = [];
@@ -70,7 +72,7 @@ export async function handleBatch(
     }
     return item instanceof Call
       ? handleCall(item, context)
-      : rejectRequest(item.id, item.rejection, context, REJECTED_UNITS);
+      : rejectRequest(item.id, item.rejection, context, network.otherUnits.rejected);
   };
   /** Handles one call after the other, until all have begun. A call without upstream ends at once. */
   const work = async (hasOwnSlot: boolean): Promise<void> => {

@@ -11,7 +11,6 @@ import {
 import { BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
-import { REJECTED_UNITS } from '../spec/request-units.ts';
 import { Call, type CallContext } from './call.ts';
 import { chargeCalls, chargeRejected, exhaustedLimit, limitRejection, type ChargeContext } from './charge.ts';
 import { checkOnce } from './check.ts';
@@ -91,7 +90,7 @@ function handleCalls(calls: Calls, context: CallContext, limits: BatchLimits): B
 }
 
 function handleCharged(calls: Calls, context: CallContext, limits: BatchLimits, keyLimits: KeyLimits): BodyResponse {
-  const charge = chargeCalls(calls.items, keyLimits, context);
+  const charge = chargeCalls(calls.items, calls.isBatch, keyLimits, context);
   return charge instanceof Promise
     ? charge.then((outcome) =>
         turnBudget.run(context.access.share.name, () => handleAllowed(calls, context, limits, outcome)),
@@ -120,7 +119,7 @@ function respondTo({ isBatch, isLarge, items }: Calls, context: CallContext, lim
   if (isBatch || first === undefined) return handleBatch(items, isLarge === true, context, limits);
   return first instanceof Call
     ? handleCall(first, context)
-    : rejectRequest(first.id, first.rejection, context, REJECTED_UNITS);
+    : rejectRequest(first.id, first.rejection, context, context.network.otherUnits.rejected);
 }
 
 /** Rejects every call of a body, each under its own id. A large body is not parsed: its ids are unknown. */

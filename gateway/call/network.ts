@@ -8,6 +8,7 @@ import type { CallMetric } from '../metrics/call-metrics.ts';
 import type { SocketMetrics } from '../metrics/metrics.ts';
 import type { Differences } from '../observability/differences.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import type { OtherUnits } from '../network-files/options/units-option.ts';
 import type { RangeLimits } from '../ranges/range-limits.ts';
 import type { RangedMethod } from '../ranges/ranged-method.ts';
 import type { Bounds, BoundsCheck } from '../spec/bounds.ts';
@@ -38,6 +39,8 @@ export interface NetworkOf<Serve> {
   readonly publicAccess: PublicAccess | undefined;
   /** The method in place of those that the network does not serve. */
   readonly otherMethods: NetworkMethodOf<Serve>;
+  /** Request units of what is no call. */
+  readonly otherUnits: OtherUnits;
   /** The methods that callers called and the network does not serve. */
   readonly unserved: {
     record(method: string): void;

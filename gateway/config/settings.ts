@@ -52,7 +52,11 @@ const table = {
     default: 'networks',
     meaning: 'Folder of network files; outside production, the folder in the package if there is no `networks`',
   },
-  UNITS_FILE: { type: 'string', default: undefined, meaning: 'File of request units by method, for all networks' },
+  UNITS_FILE: {
+    type: 'string',
+    default: undefined,
+    meaning: 'File of request units by method, for all networks; `infura`: the credits that Infura publishes',
+  },
   DATA_DIR: {
     type: 'string',
     default: '.gatehouse',

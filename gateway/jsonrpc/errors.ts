@@ -114,6 +114,28 @@ export const limitReasons: ReadonlySet<string> = new Set<Reason>([
 /** The memory budget has no place for the bytes of a request. */
 export const memoryReasons: ReadonlySet<string> = new Set<Reason>(['memory-share', 'memory-pressure', 'overloaded']);
 
+/**
+ * Infura's form of the errors over a limit: its documents "Avoid rate limiting" and "Set rate limits", read on 2026-11-30. A team is
+ * what its account is. `error.code` is the HTTP status.
+ */
+export const infuraErrors = {
+  account: {
+    rate: { status: 429, event: -33200, message: 'Too Many Requests' },
+    quota: { status: 402, event: -33000, message: 'Payment Required' },
+  },
+  key: {
+    rate: { status: 429, event: -33300, message: 'Too Many Requests' },
+    quota: { status: 429, event: -33400, message: 'Too Many Requests' },
+  },
+} as const;
+
+/** A row of `infuraErrors`. */
+export interface InfuraError {
+  readonly status: 402 | 429;
+  readonly event: number;
+  readonly message: string;
+}
+
 /** The values of the RateLimit headers. */
 export interface Allowance {
   readonly limit: number;
@@ -146,6 +168,7 @@ interface RpcErrorOptions {
   /** Of the limit that rejects the request. */
   readonly allowance?: Allowance;
   readonly rule?: RejectionRule;
+  readonly infura?: InfuraError | undefined;
 }
 
 /** A rejection: an error that the gateway itself returns. `message` replaces the catalogue's message for the caller. */
@@ -156,13 +179,16 @@ export class RpcError extends Error {
   readonly retryAfterS: number | undefined;
   readonly allowance: Allowance | undefined;
   readonly rule: RejectionRule | undefined;
+  /** What the caller gets in place of code, status and message, which is its `details`. */
+  readonly infura: InfuraError | undefined;
 
   constructor(reason: Reason, message?: string, options?: RpcErrorOptions) {
     const row: ErrorRow = catalogue[reason];
     super(message ?? row.message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.reason = reason;
-    this.code = row.code;
-    this.status = row.status;
+    this.infura = options?.infura;
+    this.code = this.infura?.status ?? row.code;
+    this.status = this.infura?.status ?? row.status;
     this.retryAfterS = options?.retryAfterS ?? row.retryAfterS;
     this.allowance = options?.allowance;
     this.rule = options?.rule;

@@ -1,5 +1,5 @@
 import { BufferList, type Body } from './buffer-list.ts';
-import { BatchTooLarge, type Allowance, RpcError, reasons } from './errors.ts';
+import { BatchTooLarge, type Allowance, type InfuraError, RpcError, reasons } from './errors.ts';
 
 /** Bytes that arrive while they are read. */
 export interface FlowingBytes {
@@ -27,6 +27,8 @@ export interface RpcResponse {
   readonly allowance?: Allowance | undefined;
   /** HTTP reason phrase; undefined: that of the status. */
   readonly reasonPhrase?: string | undefined;
+  /** The sockets of the key are closed after it. */
+  readonly closesSockets?: boolean | undefined;
 }
 
 /** @param id the call's id as JSON text  @param result as JSON text */
@@ -61,9 +63,19 @@ export function errorResponse(id: string, code: number, message: string, data: s
 
 /** The response for a rejected call. */
 export function rejectionResponse(id: string, error: RpcError): RpcResponse {
-  const { status, message, retryAfterS, allowance } = error;
+  const { status, message, retryAfterS, allowance, infura } = error;
+  if (infura !== undefined) return infuraResponse(id, error, infura);
   const body = errorBody(id, error.code, message, undefined);
   return { status, body, retryAfterS, allowance, reasonPhrase: status === 200 ? undefined : reasonPhraseOf(message) };
+}
+
+function infuraResponse(
+  id: string,
+  { message: details, reason, retryAfterS, allowance }: RpcError,
+  { status, event, message }: InfuraError,
+): RpcResponse {
+  const body = `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code: status, event, message, details })}}`;
+  return { status, body, retryAfterS, allowance, reasonPhrase: message, closesSockets: reason !== 'rate-limit' };
 }
 
 /** The response for a body rejected as a whole. Its id is null, except for a batch with too many requests. */
@@ -74,10 +86,10 @@ export function bodyRejectionResponse(error: RpcError): RpcResponse {
 
 /** Copies field by field: V8 creates slow objects from a spread with further fields. */
 export function withAllowance(
-  { status, body, result, retryAfterS, reasonPhrase }: RpcResponse,
+  { status, body, result, retryAfterS, reasonPhrase, closesSockets }: RpcResponse,
   allowance: RpcResponse['allowance'],
 ): RpcResponse {
-  return { status, body, result, retryAfterS, allowance, reasonPhrase };
+  return { status, body, result, retryAfterS, allowance, reasonPhrase, closesSockets };
 }
 
 function errorBody(id: string, code: number, message: string, data: string | undefined): string {

@@ -7,6 +7,7 @@ import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
 import { namespaceOf } from './namespace-of.ts';
 import { coversMethod, isWildcard } from './options/method-pattern.ts';
 import { parseUnits } from './options/units-formula.ts';
+import { otherUnits } from './options/units-option.ts';
 import { checkGroups } from './upstream-group.ts';
 
 /** Methods without an upstream are named up to this number. */
@@ -18,7 +19,7 @@ const MIN_FALLBACK_MS = 100;
 export function checkNetwork(network: NetworkConfig, options: LoadOptions): Diagnostic[] {
   const served = servedBy(network);
   return [
-    ...checkUnits(network.units, served, options.countsOf, ['units']),
+    ...checkUnits(network.units, [...served, ...Object.keys(otherUnits)], options.countsOf, ['units']),
     ...checkRoutes(network, served, options),
     ...checkTransactions(network, options),
     ...checkFailsafe(network, served, options),

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { errorCode } from '../config/log.ts';
+import { packageRoot } from '../config/package.ts';
 import { compileFileSchema } from './options/network-schema.ts';
 import { checkUnits } from './check-network.ts';
 import type { LoadOptions } from './load-options.ts';
@@ -8,7 +10,10 @@ import { parseYaml } from './diagnostics/parse-yaml.ts';
 import { NetworkFilesError } from './load-networks.ts';
 import type { NetworkConfig } from './network-config.ts';
 import { jsonSchemaOf } from './options/network-schema.ts';
-import { unitsMap } from './options/units-option.ts';
+import { otherUnits, unitsMap } from './options/units-option.ts';
+
+const SHIPPED = 'infura';
+const shippedFile = join(packageRoot, 'schemas/generated/units-infura.json');
 
 export type UnitsByMethod = Readonly<Record<string, number | string>>;
 
@@ -21,7 +26,7 @@ export interface UnitsFacts {
 
 /**
  * Reads the file of UNITS_FILE: request units by method, for all networks.
- * @param file undefined: there is none
+ * @param file `infura`: the published credits of that provider; undefined: there is none
  * @param networks undefined: a network file is invalid, so that the methods of networks are not known
  * @throws NetworkFilesError with all diagnostics
  */
@@ -35,9 +40,10 @@ export function readUnits(
   const validate = compileFileSchema(jsonSchemaOf(unitsMap));
   const found = diagnostics.length > 0 || validate(value) ? [] : explainErrors(validate.errors ?? []).map(locate);
   const units = (value ?? {}) as UnitsByMethod;
-  if (found.length + diagnostics.length === 0) {
+  // The shipped file has methods that only some networks serve.
+  if (found.length + diagnostics.length === 0 && file !== SHIPPED) {
     const served = (networks ?? []).flatMap(servedBy);
-    const names = [...new Set([...knownMethods, ...pricedMethods, ...served])];
+    const names = [...new Set([...knownMethods, ...pricedMethods, ...served, ...Object.keys(otherUnits)])];
     const problems = checkUnits(units, names, countsOf, [], 'docs/methods.md or of a network');
     found.push(...problems.filter(({ isAtName }) => networks !== undefined || isAtName !== true).map(locate));
   }
@@ -51,7 +57,7 @@ function servedBy({ methods, openMethods, developmentMethods }: NetworkConfig): 
 
 function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readFileSync(file === SHIPPED ? shippedFile : file, 'utf8');
   } catch (error) {
     throw new NetworkFilesError([{ file, message: `UNITS_FILE cannot be read (${errorCode(error)})` }]);
   }

@@ -22,6 +22,7 @@ import {
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
 import { isWildcard } from '../network-files/options/method-pattern.ts';
+import type { OtherUnits } from '../network-files/options/units-option.ts';
 import { isStronger, verifyOptions } from '../network-files/options/verify-option.ts';
 import { CoalescedCalls } from '../call/coalesce.ts';
 import { layersOf } from '../call/handle-call.ts';
@@ -44,7 +45,7 @@ import { handlerOf, NOTIFICATION_METHOD } from '../spec/handlers.ts';
 import { developmentMethodsIn, passThroughSpec } from '../spec/method-facts.ts';
 import { methods, nodeMethods } from '../spec/methods.generated.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
-import { compileUnits } from '../spec/request-units.ts';
+import { compileOtherUnits, compileUnits } from '../spec/request-units.ts';
 import { FilterPeers } from '../subscriptions/filter-peers.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions, type SubscriptionSources } from '../subscriptions/network-subscriptions.ts';
@@ -67,6 +68,7 @@ export class OpenNetwork implements Network {
   readonly publicAccess: PublicAccess | undefined;
   readonly methods: ServedMethods;
   readonly otherMethods: NetworkMethod;
+  readonly otherUnits: OtherUnits;
   readonly unserved: UnservedMethods;
   readonly router: Router;
   readonly auditsOf: Network['auditsOf'];
@@ -106,6 +108,7 @@ export class OpenNetwork implements Network {
     this.config = config;
     this.#parts = parts;
     this.bounds = replaceable.bounds;
+    this.otherUnits = compileOtherUnits([replaceable.units, parts.unitsTable]);
     this.publicAccess = openPublicAccess(config, replaceable.public, parts, previous);
     this.sockets = metrics.socketMetrics(slug);
     const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);

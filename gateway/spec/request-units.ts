@@ -1,13 +1,11 @@
 import { parseUnits, unitsIn, type CountName } from '../network-files/options/units-formula.ts';
+import { otherUnits, type OtherUnits } from '../network-files/options/units-option.ts';
 import { counters, type Counter } from './count-params.ts';
 import type { MethodSpec } from './method-spec.ts';
 import { methods, passThroughUnits } from './methods.generated.ts';
 
 /** Request units by method, or by the start of a method's name with `*`. */
 export type UnitsTable = Readonly<Record<string, string | number>>;
-
-/** Request units of a request that the gateway rejects: it needs no upstream. */
-export const REJECTED_UNITS = 0.1;
 
 /** The request units of a call. @param params validated by the schema of the method */
 export type RequestUnits = (params: readonly unknown[]) => number;
@@ -36,6 +34,15 @@ export function compileUnits(
     for (const { counter, param, each } of counted) units += each * counter(params[param], head());
     return roundUnits(Math.min(units, max));
   };
+}
+
+/** The request units of what is no call. @param tables as of `compileUnits` */
+export function compileOtherUnits(tables: readonly UnitsTable[]): OtherUnits {
+  const entries = Object.entries(otherUnits).map(([name, units]) => {
+    const { base, max } = parseUnits(String(tables.find((table) => table[name] !== undefined)?.[name] ?? units));
+    return [name, roundUnits(Math.min(base, max))];
+  });
+  return Object.fromEntries(entries) as OtherUnits;
 }
 
 /** What formulas may count in the parameters of a method. */

@@ -11,7 +11,7 @@ import {
   type SubscriptionParams,
 } from './subscription-params.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
-import { Subscription, type SendNotifications } from './subscription.ts';
+import { Subscription, type SendNotifications, type SubscriptionOptions } from './subscription.ts';
 
 /** The cost of the subscriptions that the account of a key has open. */
 export interface OpenSubscriptions {
@@ -26,7 +26,9 @@ export interface OpenSubscriptions {
 export interface SocketSubscriptionsOptions {
   readonly subscriptions: NetworkSubscriptions;
   /** The socket's key: its current access, and the cost of its subscriptions on all sockets. */
-  readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess };
+  readonly keySessions: OpenSubscriptions & SubscriptionOptions['keySessions'];
+  readonly limiter: SubscriptionOptions['limiter'];
+  readonly session: SubscriptionOptions['session'];
   /** Limit of subscriptions of one key; its permissions may set a lower one. */
   readonly max: number;
   readonly kept: KeptValuesOptions;

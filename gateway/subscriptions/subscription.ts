@@ -1,5 +1,8 @@
+import { clock } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { OtherUnits } from '../network-files/options/units-option.ts';
 import { NOTIFICATION_METHOD } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
@@ -14,10 +17,20 @@ export type SendNotifications = (start: string, results: readonly Buffer[]) => v
 
 export interface SubscriptionOptions {
   readonly subscriptions: Pick<NetworkSubscriptions, 'metrics' | 'usage'>;
-  readonly keySessions: { readonly access: KeyAccess };
+  readonly keySessions: { readonly access: KeyAccess; drain(reason: 'quota-used-up'): void };
+  readonly limiter: Limiter;
+  /** The socket, which a reload may move to another version of its network. */
+  readonly session: {
+    readonly network: {
+      readonly otherUnits: OtherUnits;
+      readonly chain: { readonly view: { readonly number?: bigint | undefined } };
+    };
+  };
   readonly send: SendNotifications;
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'other-chain' | 'slow-reader') => void;
 }
+
+const noMethods: ReadonlyMap<string, number> = new Map();
 
 /** Limit of characters buffered until the response to `eth_subscribe` is sent. A batch with slow calls delays it. */
 const MAX_PENDING_CHARS = 4_000_000;
@@ -37,6 +50,8 @@ export class Subscription implements Subscriber {
   readonly #messageStart: string;
   #pending: string[] | undefined = [];
   #pendingChars = 0;
+  /** The block or second of the last charge. */
+  #chargedFor: bigint | number | undefined;
 
   constructor(parts: SubscriptionOptions, method: MethodSpec, params: SubscriptionParams) {
     this.#parts = parts;
@@ -74,8 +89,33 @@ export class Subscription implements Subscriber {
     send(start, shared);
     subscriptions.metrics[this.params.kind].notified(shared.length);
     const { record, token } = keySessions.access;
-    for (const { length } of shared)
-      subscriptions.usage.add(record.id, 0, undefined, start.length + length + 2, token !== undefined);
+    let units = this.#unitsOf(results);
+    if (units > 0) void this.#charge(units);
+    for (const { length } of shared) {
+      subscriptions.usage.add(record.id, units, undefined, start.length + length + 2, token !== undefined);
+      units = 0;
+    }
+  }
+
+  /** Each head costs, the logs of a block together, and the pending transactions of a second together. */
+  #unitsOf({ length }: readonly string[]): number {
+    const { otherUnits, chain } = this.#parts.session.network;
+    const { kind } = this.params;
+    const units = otherUnits[kind];
+    if (units === 0 || kind === 'newHeads') return units * length;
+    const chargedFor = kind === 'newPendingTransactions' ? Math.floor(clock.now() / 1_000) : chain.view.number;
+    if (chargedFor === this.#chargedFor) return 0;
+    this.#chargedFor = chargedFor;
+    return units;
+  }
+
+  /** A rate holds no notification back. A quota that is used up closes the sockets of the key, because none may be lost unnoticed. */
+  async #charge(units: number): Promise<void> {
+    const { keySessions, limiter } = this.#parts;
+    const { limits } = keySessions.access;
+    if (limits?.isCharged !== true) return;
+    const { shortage } = await limiter.charge(limits, { units, byMethod: noMethods });
+    if (shortage?.reason.endsWith('-quota') === true) keySessions.drain('quota-used-up');
   }
 }
 

@@ -5,6 +5,7 @@ import { GatewayProgram } from '../structure/gateway-program.ts';
 const table = 'gateway/network-files/options/network-options.ts';
 /** The files that read options from the types of network-config.ts. */
 const readers = [
+  'gateway/call/charge.ts',
   'gateway/verify/evidence/audit-requests.ts',
   'gateway/local-chain/local-chains.ts',
   'gateway/networks/network.ts',

@@ -1,4 +1,5 @@
 import type { Reason } from '../../jsonrpc/errors.ts';
+import type { ErrorForm } from '../../network-files/options/network-options.ts';
 import type { VerifyLevel } from '../../network-files/options/verify-option.ts';
 import type { Bounds } from '../../spec/bounds.ts';
 import type { MethodCheck, ParamsCheck } from './call-permissions.ts';
@@ -100,6 +101,8 @@ export interface Capabilities {
   readonly verify: boolean;
   /** How far all its results are proven. */
   readonly verifyLevel: VerifyLevel;
+  /** The form of its errors over a limit; undefined: that of the network. */
+  readonly errors?: ErrorForm;
 }
 
 interface CapabilityField<Value> extends Field<Value> {

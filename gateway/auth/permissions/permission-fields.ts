@@ -1,5 +1,6 @@
 import { clock } from '../../clock/clock.ts';
 import { AddressRanges, isAddressRange } from '../../config/address-ranges.ts';
+import { errorForms } from '../../network-files/options/network-options.ts';
 import { isKeyId } from '../formats/key.ts';
 import { isOriginPattern, originMatcher } from '../formats/origin-pattern.ts';
 import { readTeam, teamAccount } from '../formats/team.ts';
@@ -230,6 +231,14 @@ const fields = {
     page: { group: 'rare' },
     read: (text) => (text === 'enforce' || text === 'require' ? text : undefined),
     grant: (level) => ({ verifyLevel: level }),
+  }),
+  errors: capabilityField({
+    flag: '--errors <form>',
+    title: 'Errors over a limit',
+    meaning: "form of errors over a rate or quota: `infura`, as Infura's, or `gatehouse`; default: that of the network",
+    page: { group: 'rare' },
+    read: (text) => errorForms.find((form) => form === text),
+    grant: (form) => ({ errors: form }),
   }),
   account: accountField({
     flag: undefined,

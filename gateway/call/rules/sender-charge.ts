@@ -2,6 +2,7 @@ import { RpcError } from '../../jsonrpc/errors.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { decodeTransaction } from '../../upstreams/transactions/decode-transaction.ts';
 import type { Call } from '../call.ts';
+import { infuraErrorOf } from '../charge.ts';
 import type { Router } from '../router.ts';
 import type { Rule, RuleAccess } from './rule.ts';
 
@@ -27,5 +28,6 @@ async function chargeSender({ params, context }: Call): Promise<void> {
   throw new RpcError('rate-limit', 'rate of transactions of this sender without project id exceeded', {
     retryAfterS,
     ...(allowance !== undefined && { allowance }),
+    infura: infuraErrorOf(shortage, context),
   });
 }

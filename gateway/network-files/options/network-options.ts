@@ -14,6 +14,10 @@ const patterns = listOf('list of methods and wildcards', methodPattern);
 const pem = text('full path of a PEM file, or ${file:/path}', '^(/|\\$\\{|-----BEGIN )');
 const milliseconds = whole(1, 600_000, 'milliseconds');
 
+/** Forms of errors over a rate or quota. */
+export const errorForms = ['gatehouse', 'infura'] as const;
+export type ErrorForm = (typeof errorForms)[number];
+
 const HEDGE_TITLE = 'off, or whole number of milliseconds from 1 to 60000';
 const MAX_HEDGE_MS = 60_000;
 
@@ -332,6 +336,13 @@ export const networkOptions = {
     description:
       'Request units of methods, in place of those in docs/methods.md: numbers, or formulas. A name may end in an asterisk: `debug_trace*`.',
     default: {},
+    replaces: 'network',
+  },
+  errors: {
+    ...oneOf(...errorForms),
+    description:
+      "Form of errors over a rate or quota. infura: HTTP status, code and event are Infura's, and sockets of a key over its quota are closed. A key may have a form of its own. See docs/errors.md.",
+    default: 'gatehouse',
     replaces: 'network',
   },
   bounds: { ...bounds, replaces: 'network' },

@@ -1,4 +1,4 @@
-import { byMethod } from './method-pattern.ts';
+import { byMethod, methodNames } from './method-pattern.ts';
 import { either } from './option.ts';
 import { unitsPattern } from './units-formula.ts';
 
@@ -10,5 +10,24 @@ const value = either(
   { type: 'string', pattern: unitsPattern },
 );
 
-/** Request units by method: of a network, and in the file of UNITS_FILE. */
-export const unitsMap = byMethod('map of methods to request units', value);
+/**
+ * Request units of what is no call, by its name in a map of units: a rejected request, a batch beside its calls, and notifications by
+ * kind of subscription.
+ */
+export const otherUnits = {
+  rejected: 0.1,
+  batch: 0,
+  newHeads: 0,
+  logs: 0,
+  newPendingTransactions: 0,
+  transactionReceipts: 0,
+  syncing: 0,
+} as const;
+
+export type OtherUnits = Readonly<Record<keyof typeof otherUnits, number>>;
+
+/** Request units by method and by name of `otherUnits`: of a network, and in the file of UNITS_FILE. `*`: all other methods. */
+export const unitsMap = {
+  ...byMethod('map of methods to request units', value),
+  propertyNames: { ...methodNames, pattern: `${methodNames.pattern}|^\\*$` },
+} as const;

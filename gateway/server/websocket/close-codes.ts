@@ -17,6 +17,7 @@ export const closeReasons = {
   'ping-flood': { code: 1008, text: 'too many pings' },
   'memory-pressure': { code: 1013, text: 'the gateway is short of memory: connect again later' },
   'network-gone': { code: 1001, text: 'this network is not served any more' },
+  'quota-used-up': { code: 1008, text: 'the quota of the project ID is used up' },
   'slow-reader': undefined,
   'slow-message': undefined,
   overloaded: undefined,
@@ -26,7 +27,7 @@ export const closeReasons = {
 export type CloseReason = keyof typeof closeReasons;
 
 /** Close reasons for which calls in progress are completed first. */
-export type DrainReason = 'stopping' | 'network-gone';
+export type DrainReason = 'stopping' | 'network-gone' | 'quota-used-up';
 
 /** The close reason when a key or caller that was accepted before is rejected now. */
 export function closeReasonFor(error: unknown): CloseReason {

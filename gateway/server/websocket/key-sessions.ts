@@ -2,6 +2,7 @@ import type { KeyAccess } from '../../auth/key-access.ts';
 import type { OpenSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import { CURRENT_MS } from '../../workers/message-router.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
+import type { DrainReason } from './close-codes.ts';
 import type { Session } from './session.ts';
 
 interface OpenCount {
@@ -146,6 +147,10 @@ export class KeySessions implements OpenSubscriptions {
 
   remove(session: Session): void {
     if (this.sessions.delete(session)) this.#count(-1, 0);
+  }
+
+  drain(reason: DrainReason): void {
+    for (const session of [...this.sessions]) session.drain(reason);
   }
 
   /** Those without a key count for all of their network, too. */

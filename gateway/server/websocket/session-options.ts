@@ -16,6 +16,7 @@ import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
+import type { DrainReason } from './close-codes.ts';
 
 /** Interval for confirming keys in use and for the checks of sessions: one timer for all. */
 export const TICK_MS = 250;
@@ -28,7 +29,7 @@ export interface SessionOptions {
   /** Of the upgrade: X-Gatehouse-Verify. */
   readonly verify: string | readonly string[] | undefined;
   /** Shared by all sockets of the key: its permissions, which may change while a socket is open, and open counts. */
-  readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess };
+  readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess; drain(reason: DrainReason): void };
   readonly limiter: Limiter;
   readonly requestId: string;
   /** Time for all calls of a message together. */

@@ -84,6 +84,8 @@ export class Session {
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: options.network.subscriptions,
       keySessions,
+      limiter: options.limiter,
+      session: this,
       max: options.subscriptionsPerKey,
       kept: { memory, valuesMax: options.filterValuesPerKey },
       send: this.#buffers.notify.bind(this.#buffers),
@@ -213,7 +215,8 @@ export class Session {
   #receive(message: Buffer): void {
     if (!this.#isOpen()) return;
     this.#network.sockets.received();
-    if (this.#drainReason !== undefined) {
+    // Over its quota, a key gets the errors of its limit until its sockets are closed.
+    if (this.#drainReason !== undefined && this.#drainReason !== 'quota-used-up') {
       this.#rejectMessage(message, new RpcError(this.#drainReason === 'stopping' ? 'stopping' : 'unknown-network'));
       return;
     }
@@ -259,6 +262,7 @@ export class Session {
       return;
     }
     const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
+    let closesSockets = false;
     context.network.use.begin();
     this.#reservations.add(context.reservation);
     try {
@@ -268,6 +272,7 @@ export class Session {
       context.logEntry?.write();
       if (response !== undefined) this.#send(response.body);
       this.#countRejected(response !== undefined && response.status >= 400);
+      closesSockets = response?.closesSockets === true;
     } catch (error) {
       this.#send(bodyRejectionResponse(this.#rejectionOf(error, context)).body);
       this.#countRejected(true);
@@ -279,6 +284,7 @@ export class Session {
       this.#inFlight--;
     }
     this.#subscriptions.startNotifications(context);
+    if (closesSockets) this.#options.keySessions.drain('quota-used-up');
     this.#handlePending();
   }
 

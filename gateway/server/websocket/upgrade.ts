@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { clock, type Timer } from '../../clock/clock.ts';
+import { exhaustedLimit, limitError } from '../../call/charge.ts';
 import { openVerification } from '../../call/verification.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
@@ -82,6 +83,10 @@ export class WebSocketUpgrades {
       const network = this.#findNetwork(request);
       const verify = headers['x-gatehouse-verify'];
       openVerification(network, access, verify);
+      const shortage = exhaustedLimit({ access, limiter: options.limiter });
+      const rejection = shortage && limitError(shortage, { access, network });
+      // Else the socket would be closed by its first call, and its client would open the next one.
+      if (rejection?.infura !== undefined && shortage?.reason !== 'rate-limit') throw rejection;
       this.#checkSockets(access);
       const socket = this.#completeHandshake(request, connection, head);
       if (socket !== undefined) {

@@ -234,6 +234,11 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     bad: ['', 'off', 'observe', 'enforce,require', 'always'],
     effect: { text: 'require', observe: mustBeProven, without: false, with: true },
   },
+  errors: {
+    good: ['infura', 'gatehouse'],
+    bad: ['', 'Infura', 'alchemy', 'infura,gatehouse'],
+    effect: { base: { team: 'acme', daily: '1' }, text: 'infura', without: [200, 429], with: [200, 402] },
+  },
   account: {
     good: ['0123456789ab'],
     bad: ['', '*', digest],

@@ -1,0 +1,111 @@
+import { JsonRpcProvider } from 'ethers';
+import { createPublicClient, http } from 'viem';
+import { describe, expect, it } from 'vitest';
+import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
+import { limited, storage, type Limited } from '../limits/limited.ts';
+import { openCaller, socketUrl } from '../server/websocket/caller.ts';
+import { network } from '../support/gateway.ts';
+
+/** Infura's documents "Avoid rate limiting" and "Set rate limits", read on 2026-11-30. `details` is a sentence of the service. */
+const published: readonly { readonly of: string; readonly permissions: PermissionChange; readonly error: object }[] = [
+  {
+    of: 'the rate of the account',
+    permissions: { team: 'acme', rate: '0.001', burst: '1' },
+    error: { code: 429, event: -33200, message: 'Too Many Requests' },
+  },
+  {
+    of: 'the rate of the key',
+    permissions: { rate: '0.001', burst: '1' },
+    error: { code: 429, event: -33300, message: 'Too Many Requests' },
+  },
+  {
+    of: 'the day of the account',
+    permissions: { team: 'acme', daily: '1' },
+    error: { code: 402, event: -33000, message: 'Payment Required' },
+  },
+  {
+    of: 'the day of the key',
+    permissions: { daily: '1' },
+    error: { code: 429, event: -33400, message: 'Too Many Requests' },
+  },
+];
+
+/** A gateway whose key has used up its limit. */
+async function exhausted(permissions: PermissionChange): Promise<Limited> {
+  const one = await limited();
+  await one.setPermissions(permissions);
+  expect(await one.send(storage)).toMatchObject({ status: 200 });
+  return one;
+}
+
+describe.each(published)('with errors: infura, over $of', ({ permissions, error }) => {
+  const { code } = error as { readonly code: number };
+  const withDetails = { ...error, details: expect.stringMatching(/exceeded/) as string };
+
+  it('the error of a call and of each call of a batch has the published members and no others', async () => {
+    const one = await exhausted({ ...permissions, errors: 'infura' });
+    const single = await one.send(storage);
+    expect(single).toMatchObject({ status: code, body: { jsonrpc: '2.0', id: 1 } });
+    expect((single.body as { error: object }).error).toStrictEqual(withDetails);
+    const batch = await one.batch([storage, storage]);
+    expect(batch.status).toBe(code);
+    expect(batch.body).toStrictEqual([0, 1].map((id) => ({ jsonrpc: '2.0', id, error: withDetails })));
+  });
+
+  it('ethers and viem throw it', async () => {
+    const one = await exhausted({ ...permissions, errors: 'infura' });
+    const [method, params] = storage;
+    const url = one.gateway.url('test');
+    const client = createPublicClient({ transport: http(url, { retryCount: 0 }) });
+    const thrown: unknown = await client.request({ method, params } as never).catch((cause: unknown) => cause);
+    const { message } = error as { readonly message: string };
+    expect(thrown).toMatchObject({ name: 'RpcRequestError', code, details: message });
+    if (code !== 402) return;
+    // ethers retries 429 for as long as it is told to.
+    const provider = new JsonRpcProvider(url, 7, { staticNetwork: true, batchMaxCount: 1 });
+    await expect(provider.send(method, [...params])).rejects.toMatchObject({
+      code: 'SERVER_ERROR',
+      info: { responseStatus: '402 Payment Required' },
+    });
+    provider.destroy();
+  });
+
+  it('the network file chooses the form, and a key may have the other one', async () => {
+    const one = await exhausted(permissions);
+    expect(await one.send(storage)).toMatchObject({ status: 429, body: { error: { code: -32005 } } });
+    one.gateway.save({ test: network(7, [one.node.url], { errors: 'infura' }) });
+    await one.gateway.gateway.reload();
+    expect((await one.send(storage)).body).toMatchObject({ error: withDetails });
+    await one.setPermissions({ errors: 'gatehouse' });
+    expect(await one.send(storage)).toMatchObject({ status: 429, body: { error: { code: -32005 } } });
+  });
+
+  it('a socket gets it; over the day all sockets of the key are closed, and no other is opened', async () => {
+    const one = await limited();
+    await one.setPermissions({ ...permissions, errors: 'infura' });
+    const [idle, active] = [
+      await openCaller(socketUrl(one.gateway, 'test')),
+      await openCaller(socketUrl(one.gateway, 'test')),
+    ];
+    const [method, params] = storage;
+    expect(await active.call(method, params)).toHaveProperty('result');
+    expect(await active.call(method, params, 2)).toStrictEqual({ jsonrpc: '2.0', id: 2, error: withDetails });
+    if (permissions.daily === undefined) {
+      expect(await active.call('eth_chainId')).toHaveProperty('error');
+      return;
+    }
+    for (const { closed } of [active, idle])
+      expect(await closed).toEqual({ code: 1008, reason: 'the quota of the project ID is used up' });
+    await expect(openCaller(socketUrl(one.gateway, 'test'))).rejects.toThrow(`Unexpected server response: ${code}`);
+  });
+});
+
+it('without errors: infura, a socket of a key over its day stays open', async () => {
+  const one = await limited();
+  await one.setPermissions({ daily: '1' });
+  const caller = await openCaller(socketUrl(one.gateway, 'test'));
+  const [method, params] = storage;
+  await caller.call(method, params);
+  expect(await caller.call(method, params)).toMatchObject({ error: { code: -32005 } });
+  expect(await caller.call(method, params)).toMatchObject({ error: { code: -32005 } });
+});
