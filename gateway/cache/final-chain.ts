@@ -30,7 +30,7 @@ export class FinalChain {
   #fetch: FetchBlock;
   #newest: FinalBlock | undefined;
   #generation = ++generations;
-  /** Upstreams that were marked as being on another branch, when entries were forgotten last. */
+  /** Upstreams that were marked as being on another branch, or for a disproved result, when entries were forgotten last. */
   #marks: number;
   /** `unbrokenSince` of the chain at the last successful check. */
   #checkedSince = -1;

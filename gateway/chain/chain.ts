@@ -412,6 +412,12 @@ export class Chain<U> {
     this.#changeEpoch();
   }
 
+  /** An upstream returned a wrong result, so that earlier ones of it may be wrong, too. */
+  distrusted(): void {
+    this.#marks++;
+    this.#changeEpoch();
+  }
+
   /** A request of a development tool changed the chain: a lower head is followed from now on. */
   rewritten(): void {
     this.#isDevelopment = true;

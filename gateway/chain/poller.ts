@@ -197,6 +197,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#chain.replaced();
   }
 
+  /** An upstream returned a wrong result, so that earlier ones of it may be wrong, too. */
+  distrusted(): void {
+    this.#chain.distrusted();
+  }
+
   /** A request changed the chain, which may be shorter now. */
   rewritten(): void {
     this.#chain.rewritten();

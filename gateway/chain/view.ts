@@ -54,7 +54,7 @@ export class ChainView<U> {
   declare readonly epoch: number;
   /** The epoch since which no block can have been replaced unnoticed. Each pause in polls, and each lower head, ends that. */
   declare readonly unbrokenSince: number;
-  /** How often upstreams were marked as being on another branch. */
+  /** How often upstreams were marked as being on another branch, or for results that were disproved. */
   declare readonly marks: number;
   /** `uncertain`: the newest served block was of another branch than the followed one, since that last changed. */
   declare readonly branch: 'known' | 'uncertain';

@@ -57,6 +57,11 @@ export class UnsupportedMethods {
     return this.#marks.size > 0 && this.#marks.get(method)?.reason === 'unsupported';
   }
 
+  /** Whether the method is marked because a result was wrong. */
+  isDisproved(method: string): boolean {
+    return this.#marks.size > 0 && this.#marks.get(method)?.reason === 'disproved';
+  }
+
   /** Whether the method was successful. */
   isSupported(method: string): boolean {
     return this.#supported.has(method);
@@ -79,7 +84,7 @@ export class UnsupportedMethods {
     if (this.#errors.size > 0) this.#errors.delete(method);
     if (!this.#supported.has(method) && this.#supported.size < MAX_SUPPORTED_METHODS) this.#supported.add(method);
     // A result that was right does not excuse one that was disproved.
-    if (this.#marks.size === 0 || this.#marks.get(method)?.reason === 'disproved') return;
+    if (this.#marks.size === 0 || this.isDisproved(method)) return;
     if (!this.#marks.delete(method)) return;
     this.#log.info({ upstream: this.#upstreamName, method }, 'method works again: mark removed');
   }

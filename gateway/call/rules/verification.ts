@@ -102,7 +102,7 @@ async function verify(
       return withProof(outcome, evidenceFor === undefined ? response : { kind: 'result', result }, finding.proof);
     }
     case 'disproved':
-      return { final: false, failure: 'disproved', response, detail: finding.reason };
+      return disproved(call, upstream, response, finding.reason);
     case 'other-branch':
       return { ...unproven, detail: 'of another branch', isOnOtherBranch: true };
     case 'unknown':
@@ -120,12 +120,23 @@ async function agreeing(call: Call, outcome: FinalOutcome, agree: number, work: 
     const claim = { method, params: pinned?.params ?? params, response, work };
     return (await router.options.verifier.agree(claim, agree))
       ? withProof(outcome, response, `agreed:${agree}`)
-      : { final: false, failure: 'disproved', response, detail: 'others agree on another result' };
+      : disproved(call, work.upstream, response, 'others agree on another result');
   } catch (error) {
     // One of the results has too many values to be compared.
     if (error instanceof UpstreamFailure) return { ...unproven, detail: error.message };
     throw error;
   }
+}
+
+/** Earlier results of the upstream may be cached: they are given up when the method is marked. */
+function disproved(
+  { method, router }: Call,
+  upstream: Upstream,
+  response: UpstreamResponse | undefined,
+  detail: string,
+): Outcome {
+  if (!upstream.methods.isDisproved(method.name)) router.chain.distrusted();
+  return { final: false, failure: 'disproved', response, detail };
 }
 
 function withProof(outcome: FinalOutcome, response: UpstreamResponse, proof: Proof): FinalOutcome {
