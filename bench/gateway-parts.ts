@@ -37,7 +37,8 @@ export async function openParts(folder: string) {
   const networks = new NetworkRegistry({ ...common, ...checks }, files);
   const content = readFolder(folder);
   await networks.open(checkFiles(content, files), content);
-  const authenticator = new Authenticator(keys, { keyStaleMaxS: 60, unknownKeysMax: 60, log });
+  const keyTokens = { audience: settings.KEY_TOKEN_AUDIENCE, clockToleranceS: settings.AUTH_CLOCK_TOLERANCE_S };
+  const authenticator = new Authenticator(keys, { ...{ keyStaleMaxS: 60, unknownKeysMax: 60, log }, keyTokens });
   const close = async (): Promise<void> => {
     await Promise.all([networks.close(), limiter.close(), usage.close()]);
     await store.close();

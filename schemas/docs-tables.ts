@@ -147,6 +147,8 @@ function rejectionOf(row: PermissionRow): string {
       return `what exceeds it, ${new RpcError('too-many-sockets').status}`;
     case 'bound':
       return `calls, ${new RpcError('beyond-bound').code}`;
+    case 'token':
+      return `requests, ${new RpcError('token-invalid').status}`;
     case 'capability':
     case 'account':
       return '';

@@ -10,6 +10,7 @@ import { compileAccess, type KeyAccess } from './key-access.ts';
 import { InvalidPermissionsError } from './permissions/permissions.ts';
 import { digestOf, isWellFormedKey, KEY_MAX_LENGTH } from './formats/key.ts';
 import { KeyShares } from './key-shares.ts';
+import { KeyTokens, type KeyTokenOptions } from './key-tokens.ts';
 import { KeyRecordMalformed, type KeyRecord, type KeyStore } from './stores/key-store.ts';
 import { KeySetUnavailable } from './tokens/issuer-keys.ts';
 import { Revocations } from './tokens/revocations.ts';
@@ -37,6 +38,8 @@ export interface AuthenticatorOptions {
   readonly allowDevelopmentKeys?: boolean;
   /** Undefined: tokens are not accepted. */
   readonly tokens?: TokenOptions | undefined;
+  /** Of tokens that stand beside a key. */
+  readonly keyTokens: KeyTokenOptions;
   /** Of the workers that serve each account together; undefined: this is the only one. */
   readonly leases?: SlotLeases | undefined;
   readonly log: Log;
@@ -100,6 +103,7 @@ export class Authenticator {
   readonly #log: Log;
   readonly #shares: KeyShares;
   readonly #tokens: TokenAuthenticator | undefined;
+  readonly #keyTokens: KeyTokens;
   /** Rises when any key may have changed: keys of an older generation need another lookup. */
   #generation = 0;
 
@@ -108,6 +112,7 @@ export class Authenticator {
     this.#maxGuesses = options.unknownKeysMax;
     this.#log = options.log;
     this.#shares = new KeyShares(options.leases);
+    this.#keyTokens = new KeyTokens(options.keyTokens);
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
     if (options.tokens !== undefined) {
@@ -133,10 +138,11 @@ export class Authenticator {
     isInPath = true,
   ): KeyAccess | Promise<KeyAccess> {
     if (keyText === '') throw new RpcError('key-missing');
-    if (this.#tokens !== undefined && isToken(keyText)) {
-      const cached = this.#tokens.cached(digest, isInPath);
+    const tokens = this.#tokens;
+    if (tokens !== undefined && isToken(keyText)) {
+      const cached = tokens.cached(digest, isInPath);
       if (cached === undefined)
-        return this.#verifyToken(this.#tokens, keyText, digest, isInPath, addressGroup(address));
+        return this.#verifyToken(() => tokens.verify(keyText, digest, isInPath), addressGroup(address));
       this.counts.hit += 1;
       return cached;
     }
@@ -166,6 +172,26 @@ export class Authenticator {
   }
 
   /**
+   * Narrows a key by the token beside it.
+   * @param access of the key
+   * @param keyDigest of the key
+   * @param token undefined: the request has none
+   * @param address undefined: of an open WebSocket
+   * @throws RpcError (or rejects with it): token-invalid, unknown-key-limit
+   */
+  withToken(
+    access: KeyAccess,
+    keyDigest: string,
+    token: string | undefined,
+    address?: string,
+  ): KeyAccess | Promise<KeyAccess> {
+    const narrowed = this.#keyTokens.narrowed(access, token);
+    if (narrowed !== undefined || token === undefined) return narrowed ?? access;
+    const verify = (): Promise<KeyAccess> => this.#keyTokens.verify(access, keyDigest, token);
+    return address === undefined ? verify() : this.#verifyToken(verify, addressGroup(address));
+  }
+
+  /**
    * Checks the key or token of an open WebSocket: whether it is valid now and `marginMs` from now. Queries the store only
    * if what is cached is not fresh.
    * @param access before
@@ -176,6 +202,18 @@ export class Authenticator {
     if (access.token !== undefined && this.#tokens !== undefined) {
       return this.#tokens.confirm(access, access.token, marginMs);
     }
+    if (access.keyToken !== undefined) {
+      const { of, keyDigest, text } = access.keyToken;
+      const own = this.#confirmKey(keyDigest, marginMs);
+      if (own === of) return this.withToken(own, keyDigest, text);
+      return Promise.resolve(own).then((current) => this.withToken(current, keyDigest, text));
+    }
+    const own = this.#confirmKey(digest, marginMs);
+    if (own === access) return own;
+    return Promise.resolve(own).then((current) => this.withToken(current, digest, undefined));
+  }
+
+  #confirmKey(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {
     const known = this.#known.get(digest);
     if (known !== undefined && this.#freshness(known, marginMs) !== undefined) {
       this.#shares.renew(known.access);
@@ -186,13 +224,7 @@ export class Authenticator {
   }
 
   /** An address with too many invalid tokens waits for its share of verifications, as for lookups of keys. */
-  async #verifyToken(
-    tokens: TokenAuthenticator,
-    text: string,
-    digest: string,
-    isInPath: boolean,
-    group: string,
-  ): Promise<KeyAccess> {
+  async #verifyToken(verify: () => Promise<KeyAccess>, group: string): Promise<KeyAccess> {
     const guesses = this.#guessesOf(group);
     const isLimited = guesses.count >= this.#maxGuesses;
     guesses.count += 1;
@@ -201,7 +233,7 @@ export class Authenticator {
       if (isLimited && !this.#limitedLookups.tryEnter(guesses)) {
         await this.#limitedLookups.wait(guesses, Infinity, undefined);
       }
-      const access = await tokens.verify(text, digest, isInPath).finally(() => {
+      const access = await verify().finally(() => {
         if (isLimited) this.#limitedLookups.leave(guesses);
       });
       this.counts.found += 1;

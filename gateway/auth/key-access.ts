@@ -12,6 +12,7 @@ import type { Capabilities } from './permissions/field-kinds.ts';
 import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
 import { permissionFields, permissionNames } from './permissions/permission-fields.ts';
 import { parsePermissions, type PermissionTexts } from './permissions/permissions.ts';
+import type { TokenRules } from './permissions/token-keys.ts';
 import type { Bounds } from '../spec/bounds.ts';
 import type { KeyRecord } from './stores/key-store.ts';
 import type { TokenFacts } from './tokens/revocations.ts';
@@ -32,6 +33,16 @@ export interface PublicCaller {
   readonly address: string;
 }
 
+/** A verified token beside a key. */
+export interface KeyToken {
+  /** The key without the token. */
+  readonly of: KeyAccess;
+  readonly keyDigest: string;
+  readonly text: string;
+  /** In ms since 1970, with the clock tolerance. */
+  readonly endsAt: number;
+}
+
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
 export interface KeyAccess {
   readonly record: KeyRecord;
@@ -46,6 +57,10 @@ export interface KeyAccess {
   readonly capabilities: Capabilities;
   /** Undefined for a key. */
   readonly token?: TokenFacts;
+  /** How tokens beside the key are verified; undefined: it has none. */
+  readonly tokens?: TokenRules | undefined;
+  /** The token by which the key is narrowed. */
+  readonly keyToken?: KeyToken;
   /** Undefined for a key or token. */
   readonly publicCaller?: PublicCaller;
 }
@@ -105,6 +120,7 @@ export function compileAccess(
     bounds,
     limits,
     capabilities,
+    tokens: own.tokens,
   };
 }
 
@@ -128,6 +144,7 @@ interface CompiledPermissions {
   readonly bounds: Bounds | undefined;
   readonly account: string | undefined;
   readonly capabilities: Capabilities | undefined;
+  readonly tokens: TokenRules | undefined;
 }
 
 function compilePermissions(texts: PermissionTexts): CompiledPermissions {
@@ -139,6 +156,7 @@ function compilePermissions(texts: PermissionTexts): CompiledPermissions {
   let bounds: Bounds | undefined;
   let account: string | undefined;
   let capabilities: Capabilities | undefined;
+  let tokens: TokenRules | undefined;
   for (const name of namesInOrder) {
     const [row, value] = [permissionFields[name], permissions[name]];
     if (value === undefined) continue;
@@ -166,12 +184,15 @@ function compilePermissions(texts: PermissionTexts): CompiledPermissions {
       case 'capability':
         capabilities = { ...noCapabilities, ...capabilities, ...row.grant(value) };
         break;
+      case 'token':
+        tokens = { ...(tokens ?? { keys: [], isRequired: false }), ...row.rules(value) };
+        break;
       case 'account':
         account = row.account(value);
         break;
     }
   }
-  return { entry, methods, params, limits, bounds, account, capabilities };
+  return { entry, methods, params, limits, bounds, account, capabilities, tokens };
 }
 
 /** Both hold: each check must pass, and of two limits the lower one counts. */

@@ -51,8 +51,19 @@ export function sentKey(pathKey: string, headers: IncomingHttpHeaders, places: K
   let key = pathKey;
   for (const each of [places.keyHeaders ? headers['x-api-key'] : undefined, bearer, offered]) {
     if (each === undefined || each === key) continue;
+    // It stands beside the key, and narrows it.
+    if (isToken(String(each)) && isWellFormedKey(key)) continue;
     if (key !== '') throw new RpcError('key-invalid', 'invalid project id: path and headers have different keys');
     key = String(each);
   }
   return key;
+}
+
+/** What stands beside a key, where a token may be; undefined: nothing. @param key of the request */
+export function tokenBeside(
+  key: string,
+  { authorization = '', 'sec-websocket-protocol': protocols }: IncomingHttpHeaders,
+): string | undefined {
+  const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+  return bearer === undefined || bearer === key ? tokenInProtocols(protocols) : bearer;
 }

@@ -1,4 +1,4 @@
-import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { DEFAULT_CONCURRENCY } from '../admission/key-share.ts';
@@ -11,6 +11,7 @@ import type { KeyShares } from './key-shares.ts';
 import { permissionText } from './permissions/permissions-in-files.ts';
 import { InvalidPermissionsError, type PermissionTexts } from './permissions/permissions.ts';
 import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
+import { jose } from './tokens/jose.ts';
 import { isClaimable, type Plans } from './tokens/plans.ts';
 import { subjectDigest, tokenIdDigest, type Revocations, type TokenFacts } from './tokens/revocations.ts';
 
@@ -120,11 +121,11 @@ export class TokenAuthenticator {
     let isSignatureWrong = false;
     for (const [verifiedBy, keyFor] of keys) {
       try {
-        const { payload } = await jwtVerify(text, keyFor, checks);
+        const { payload } = await jose().jwtVerify(text, keyFor, checks);
         return { payload, verifiedBy };
       } catch (error) {
         rejectClaims(error);
-        if (!(error instanceof errors.JWKSNoMatchingKey)) isSignatureWrong = true;
+        if (!(error instanceof jose().errors.JWKSNoMatchingKey)) isSignatureWrong = true;
       }
     }
     if (isSignatureWrong) throw invalidSignature();
@@ -170,7 +171,7 @@ function textIn(payload: JWTPayload, claim: 'sub' | 'jti'): string {
   throw new RpcError('token-invalid', `invalid token: its claim ${claim} is not valid here`);
 }
 
-function invalidSignature(): RpcError {
+export function invalidSignature(): RpcError {
   return new RpcError('token-invalid', 'invalid token: its signature is not valid');
 }
 
@@ -208,7 +209,8 @@ function grantOf(
 }
 
 /** What the token has is not quoted. @throws RpcError token-invalid if its signature is valid and a claim is not */
-function rejectClaims(error: unknown): void {
+export function rejectClaims(error: unknown): void {
+  const { errors } = jose();
   if (error instanceof errors.JWTExpired) throw new RpcError('token-invalid', 'invalid token: it has expired');
   if (error instanceof errors.JWTClaimValidationFailed) {
     throw new RpcError(

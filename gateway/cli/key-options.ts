@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import { errorCode } from '../config/log.ts';
 import { isWellFormedKey } from '../auth/formats/key.ts';
 import { readName } from '../auth/manage/manage-keys.ts';
 import { editableFields } from '../auth/permissions/permission-fields.ts';
@@ -53,6 +55,15 @@ export async function readKey(input: AsyncIterable<Uint8Array | string>): Promis
   if (!isWellFormedKey(key))
     throw new UsageError('--key-stdin: expected a key of 32 hexadecimal digits on standard input');
   return key;
+}
+
+/** @throws UsageError */
+export function readPemFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`${file}: the file cannot be read (${errorCode(error)})`);
+  }
 }
 
 /** `--user-agents <texts>` becomes userAgents. */

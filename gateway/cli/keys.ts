@@ -8,7 +8,7 @@ import { subjectDigest } from '../auth/tokens/revocations.ts';
 import { durationOf } from '../auth/formats/duration.ts';
 import { KeyStore, mergePermissions } from '../auth/stores/key-store.ts';
 import { KeyManager, type CreatedKey } from '../auth/manage/manage-keys.ts';
-import { displayedRecord } from '../auth/manage/displayed-record.ts';
+import { displayedRecord, shownTokenKeys } from '../auth/manage/displayed-record.ts';
 import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
 import type { PermissionTexts } from '../auth/permissions/permissions.ts';
@@ -17,6 +17,7 @@ import { namespaceOf } from '../network-files/namespace-of.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { lastDays, USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
+import { columns } from './columns.ts';
 import { commandName } from './command-name.ts';
 import { chainIdLine, triedMethod } from './banner.ts';
 import { examples } from './examples.ts';
@@ -26,6 +27,7 @@ import {
   checkNetworks,
   permissionsFrom,
   readKey,
+  readPemFile,
   UsageError,
 } from './key-options.ts';
 import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
@@ -47,6 +49,8 @@ export interface KeysCommandContext {
    */
   readonly callUrl: (key: string, slugs: string | undefined) => string | undefined;
 }
+
+type UpdateOptions = { name?: string; json?: true; secret?: boolean; requireToken?: boolean; force?: true };
 
 /** Makes the command `gatehouse keys …`. `exitCodeFor` prints its errors. */
 export function keysCommand(context: KeysCommandContext): Command {
@@ -160,13 +164,19 @@ export function keysCommand(context: KeysCommandContext): Command {
     .option('--name <name>', 'another name: 1 to 64 printable characters')
     .option('--secret', 'require a new secret, which replaces all others; it is shown only once')
     .option('--no-secret', 'require no secret')
+    .option('--require-token', 'require a token beside the key, signed for a public key of `keys tokens`')
+    .option('--no-require-token', 'require no token')
     .addHelpText(
       'after',
       examples('keys update 0123456789ab --rate 20 --burst 100', 'keys update 0123456789ab --origins ""'),
     )
-    .action((id: string, options: { name?: string; json?: true; secret?: boolean; force?: true }) =>
+    .action((id: string, options: UpdateOptions) =>
       withManager(async (manager) => {
-        const change = permissionsFrom(options);
+        const { requireToken } = options;
+        const change = {
+          ...permissionsFrom(options),
+          ...(requireToken !== undefined && { requireToken: requireToken ? 'on' : undefined }),
+        };
         const name = options.name === undefined ? undefined : checkedName(options.name);
         const isRenamedOnly = Object.keys(change).length === 0 && options.secret === undefined;
         if (isRenamedOnly && name === undefined) {
@@ -248,6 +258,46 @@ export function keysCommand(context: KeysCommandContext): Command {
         const outcome = undo ? 'not revoked any more' : 'revoked';
         const verb = subject === undefined ? 'is' : 'are';
         out(json ? `${JSON.stringify({ issuer, ...record })}\n` : `${what} of ${issuer} ${verb} ${outcome}.\n`);
+      }),
+    );
+
+  const tokens = keys.command('tokens').description('Public keys of a key: tokens that they verify narrow it');
+  tokens
+    .command('add')
+    .description('Register a public key with a key, at most three; tokens name it by its kid')
+    .argument('<id>', 'key id, from `keys list`')
+    .argument('<file>', 'PEM file of a public key: RSA (RS256) or EC on P-256 (ES256)')
+    .requiredOption('--name <name>', 'name of the public key: 1 to 40 letters, digits and ._-')
+    .option('--json', 'print {"kid":…} on one line')
+    .addHelpText('after', examples('keys tokens add 0123456789ab public.pem --name ci --json'))
+    .action((id: string, file: string, { name, json }: { name: string; json?: true }) =>
+      withManager(async (manager) => {
+        if (!/^[\w.-]{1,40}$/.test(name)) throw new UsageError('--name: expected 1 to 40 letters, digits and ._-');
+        const { kid } = await manager.addTokenKey(id, readPemFile(file), name);
+        out(json ? `${JSON.stringify({ kid })}\n` : `Tokens for key ${id} with this kid are accepted: ${kid}\n`);
+      }),
+    );
+  tokens
+    .command('list')
+    .description('List the public keys of a key')
+    .argument('<id>', 'key id, from `keys list`')
+    .option('--json', 'print an array on one line')
+    .action((id: string, { json }: { json?: true }) =>
+      withManager(async (manager) => {
+        const found = shownTokenKeys(await manager.show(id));
+        const rows = found.map(({ kid, name, algorithm }) => [kid, name, algorithm]);
+        out(json ? `${JSON.stringify(found)}\n` : columns([['KID', 'NAME', 'ALGORITHM'], ...rows]));
+      }),
+    );
+  tokens
+    .command('remove')
+    .description('Remove a public key: its tokens are rejected on all gateways within a second')
+    .argument('<id>', 'key id, from `keys list`')
+    .argument('<kid>', 'from `keys tokens list`')
+    .action((id: string, kid: string) =>
+      withManager(async (manager) => {
+        await manager.removeTokenKey(id, kid);
+        out(`The public key is removed from key ${id}.\n`);
       }),
     );
 

@@ -90,6 +90,11 @@ const table = {
     default: 'off',
     meaning: '`on`: keys are also accepted in the headers `X-API-Key` and `Authorization: Bearer`',
   },
+  KEY_TOKEN_AUDIENCE: {
+    type: 'string',
+    default: 'infura.io',
+    meaning: 'Claim `aud` of tokens beside a key, which a public key that is registered with the key verifies',
+  },
   AUTH_JWKS_URL: {
     type: 'string',
     default: undefined,

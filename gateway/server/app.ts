@@ -122,6 +122,7 @@ export async function openGateway(
     unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
     allowDevelopmentKeys: isDevelopment(settings),
     tokens,
+    keyTokens: { audience: settings.KEY_TOKEN_AUDIENCE, clockToleranceS: settings.AUTH_CLOCK_TOLERANCE_S },
     leases,
     log,
   });

@@ -25,7 +25,9 @@ export interface AuthSetup {
 
 export function makeAuth(store: OpenKeys, options: Partial<AuthenticatorOptions> = {}): AuthSetup {
   cleanups.push(() => store.close());
-  const authenticator = new Authenticator(store, { keyStaleMaxS: 3600, unknownKeysMax: 20, log: silent, ...options });
+  const keyTokens = { audience: 'infura.io', clockToleranceS: 0 };
+  const defaults = { keyStaleMaxS: 3600, unknownKeysMax: 20, keyTokens, log: silent };
+  const authenticator = new Authenticator(store, { ...defaults, ...options });
   const attempt = async (key: string, fromAddress = address): Promise<'valid' | Reason> => {
     try {
       await authenticator.authenticate(key, fromAddress);

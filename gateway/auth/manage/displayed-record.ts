@@ -1,5 +1,6 @@
 import { permissionFields } from '../permissions/permission-fields.ts';
 import { isPermissionField } from '../permissions/permissions.ts';
+import { readTokenKeys } from '../permissions/token-keys.ts';
 import type { KeyRecord } from '../stores/key-store.ts';
 import { problemsIn } from './key-state.ts';
 
@@ -23,4 +24,10 @@ export function displayedPermissions({ permissions = {} }: KeyRecord): Record<st
     return [name, display === undefined ? text : display(text)];
   });
   return Object.fromEntries(texts) as Record<string, string>;
+}
+
+/** The registered public keys, without the keys themselves. */
+export function shownTokenKeys({ permissions = {} }: KeyRecord): { kid: string; name: string; algorithm: string }[] {
+  const keys = readTokenKeys(permissions['tokenKeys'] ?? '') ?? [];
+  return keys.map(({ kid, name, algorithm }) => ({ kid, name, algorithm }));
 }

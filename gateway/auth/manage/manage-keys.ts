@@ -1,7 +1,16 @@
+import type { KeyObject } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { clock } from '../../clock/clock.ts';
 import { parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
 import { withNewSecret } from '../permissions/secrets.ts';
+import {
+  algorithmOf,
+  MAX_TOKEN_KEYS,
+  publicKeyOf,
+  readTokenKeys,
+  tokenKeyEntry,
+  type TokenKey,
+} from '../permissions/token-keys.ts';
 import {
   listKeys,
   mergePermissions,
@@ -18,6 +27,8 @@ import { KeyOperationError, noSuchKey } from './key-operation-error.ts';
 import { isActive } from './key-state.ts';
 import { toRevokedKeys, type RevokedKeys } from './revoked-keys.ts';
 
+const addTokenKey = 'register one with gatehouse keys tokens add, or keys update --no-require-token';
+
 /** Result of an operation. A new key or secret is shown only here. */
 export interface CreatedKey {
   readonly id: string;
@@ -25,6 +36,11 @@ export interface CreatedKey {
   readonly secret?: string;
   /** Problems that did not stop the operation. */
   readonly warnings?: readonly string[];
+}
+
+/** A registered public key. */
+export interface TokenKeyAdded extends CreatedKey {
+  readonly kid: string;
 }
 
 /** Runs the operations on keys, for the command line and the admin API: validates each and writes it to the audit log. */
@@ -74,6 +90,13 @@ export class KeyManager {
    */
   async update(id: string, change: PermissionChange, secret?: boolean): Promise<CreatedKey> {
     const record = await this.#existing(id);
+    const { requireToken, tokenKeys } = mergePermissions(record.permissions, change);
+    if (requireToken !== undefined && tokenKeys === undefined)
+      throw new KeyOperationError(
+        'no-token-key',
+        `The key ${id} requires tokens and would have no public key`,
+        addTokenKey,
+      );
     const created = secret === true ? makeSecret() : undefined;
     const all = { ...change, ...(secret !== undefined && { secrets: created && digestOf(created) }) };
     await this.#write(record, all);
@@ -85,6 +108,38 @@ export class KeyManager {
   async rename(id: string, name: string): Promise<CreatedKey> {
     if ((await this.#store.rename(id, name)) === undefined) throw noSuchKey(id);
     return this.#audited({ id }, 'update', id, 'name');
+  }
+
+  /**
+   * Registers a public key, for tokens that narrow the key.
+   * @param pem text of its file  @returns what `kid` of the tokens must be
+   * @throws KeyOperationError if it is no such key, or the fourth one
+   */
+  async addTokenKey(id: string, pem: string, name: string): Promise<TokenKeyAdded> {
+    const { permissions = {} } = await this.#existing(id);
+    const { kid, entry } = tokenKeyEntry(id, name, readPublicKey(pem));
+    const before = tokenKeysIn(permissions);
+    if (before.some((one) => one.kid === kid))
+      throw new KeyOperationError(
+        'already-exists',
+        `This public key is registered already, as ${kid}`,
+        'nothing to do',
+      );
+    if (before.length >= MAX_TOKEN_KEYS)
+      throw new KeyOperationError('already-exists', `The key ${id} has three public keys`, 'remove one of them');
+    const tokenKeys = [permissions['tokenKeys'] ?? [], entry].flat().join(',');
+    const { warnings } = await this.update(id, { tokenKeys });
+    return { id, kid, ...(warnings !== undefined && { warnings }) };
+  }
+
+  /** @throws KeyOperationError if there is none with this `kid`, or tokens are required and it is the last one */
+  async removeTokenKey(id: string, kid: string): Promise<CreatedKey> {
+    const { permissions = {} } = await this.#existing(id);
+    const entries = (permissions['tokenKeys'] ?? '').split(',').filter((entry) => entry.trim() !== '');
+    const others = entries.filter((entry) => !entry.trim().startsWith(`${kid}@`));
+    if (others.length === entries.length)
+      throw new KeyOperationError('missing', `The key ${id} has no public key with this kid`, 'see keys tokens list');
+    return this.update(id, { tokenKeys: others.length === 0 ? undefined : others.join(',') });
   }
 
   /** Makes a key with the same permissions and limits; the old key expires after `graceMs`. */
@@ -242,6 +297,22 @@ export class KeyManager {
     const at = new Date(clock.unixMs()).toISOString();
     await this.#store.audit({ at, by: this.#by, act, key, ...(detail !== '' && { detail }) });
   }
+}
+
+/** @throws KeyOperationError, which does not quote the text */
+function readPublicKey(pem: string): KeyObject {
+  const reject = (sentence: string, advice: string): never => {
+    throw new KeyOperationError('invalid', sentence, advice);
+  };
+  if (pem.includes('PRIVATE KEY'))
+    return reject('This is a private key: register its public key', 'openssl pkey -in key.pem -pubout -out public.pem');
+  const key = publicKeyOf(pem) ?? reject('This is no public key', 'expected a PEM file with BEGIN PUBLIC KEY');
+  if (algorithmOf(key) !== undefined) return key;
+  return reject('Tokens cannot be signed with this key', 'expected RSA of at least 2048 bits, or EC on P-256');
+}
+
+function tokenKeysIn(permissions: PermissionTexts): readonly TokenKey[] {
+  return readTokenKeys(permissions['tokenKeys'] ?? '') ?? [];
 }
 
 /** The tokens of a subject, or one token by its `jti`. */

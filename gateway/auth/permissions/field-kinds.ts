@@ -5,6 +5,7 @@ import type { Bounds } from '../../spec/bounds.ts';
 import type { MethodCheck, ParamsCheck } from './call-permissions.ts';
 import type { Caller } from './entry-permissions.ts';
 import type { ChargedLimits, OpenLimits } from './key-limits.ts';
+import type { TokenRules } from './token-keys.ts';
 
 /** What each row of `permission-fields.ts` has. Its kind says where it is evaluated, and requires the evaluation. */
 interface Field<Value> {
@@ -12,7 +13,7 @@ interface Field<Value> {
    * With a value: operators set the field with this flag, by the admin API and on the keys page. Otherwise Gatehouse
    * makes the value: for `--secret`, or (undefined) by an operation.
    */
-  readonly flag: `--${string} <${string}>` | '--secret' | undefined;
+  readonly flag: `--${string} <${string}>` | '--secret' | '--require-token' | undefined;
   /** For the help of the flag, the keys page, docs/keys.md, and the error text of an invalid value. */
   readonly meaning: string;
   /** @returns undefined for an invalid text: then the key is rejected */
@@ -110,6 +111,12 @@ interface CapabilityField<Value> extends Field<Value> {
   grant(value: Value): SomeOf<Capabilities>;
 }
 
+/** How tokens that stand beside the key are verified. */
+interface TokenField<Value> extends Field<Value> {
+  readonly kind: 'token';
+  rules(value: Value): SomeOf<TokenRules>;
+}
+
 /** The account that is charged, and whose open sockets and subscriptions count. */
 interface AccountField<Value> extends Field<Value> {
   readonly kind: 'account';
@@ -125,6 +132,7 @@ export type PermissionRow =
   | OpenField<unknown>
   | BoundField<unknown>
   | CapabilityField<unknown>
+  | TokenField<unknown>
   | AccountField<unknown>;
 
 type WithoutKind<Kind> = Omit<Kind, 'kind'>;
@@ -157,6 +165,10 @@ export function boundField<Value>(row: WithoutKind<BoundField<Value>>): BoundFie
 
 export function capabilityField<Value>(row: WithoutKind<CapabilityField<Value>>): CapabilityField<Value> {
   return { kind: 'capability', ...row };
+}
+
+export function tokenField<Value>(row: WithoutKind<TokenField<Value>>): TokenField<Value> {
+  return { kind: 'token', ...row };
 }
 
 export function accountField<Value>(row: WithoutKind<AccountField<Value>>): AccountField<Value> {

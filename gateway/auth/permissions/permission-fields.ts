@@ -15,11 +15,13 @@ import {
   methodField,
   openField,
   paramsField,
+  tokenField,
   type FieldPage,
   type PermissionRow,
 } from './field-kinds.ts';
 import { rateOf } from './key-limits.ts';
 import { displayedSecrets, readSecrets, secretCheck } from './secrets.ts';
+import { displayedTokenKeys, readTokenKeys } from './token-keys.ts';
 
 /**
  * Permissions and limits of a key. Each is a text field of the key record, which an operator may also write by hand (in
@@ -239,6 +241,19 @@ const fields = {
     page: { group: 'rare' },
     read: (text) => errorForms.find((form) => form === text),
     grant: (form) => ({ errors: form }),
+  }),
+  tokenKeys: tokenField({
+    flag: undefined,
+    meaning: 'public keys of tokens that narrow the key, from `keys tokens add`: `<kid>@<name>@<key>`, at most three',
+    read: readTokenKeys,
+    display: displayedTokenKeys,
+    rules: (keys) => ({ keys }),
+  }),
+  requireToken: tokenField({
+    flag: '--require-token',
+    meaning: '`on`: each request needs a token',
+    read: (text) => (text === 'on' ? text : undefined),
+    rules: () => ({ isRequired: true }),
   }),
   account: accountField({
     flag: undefined,

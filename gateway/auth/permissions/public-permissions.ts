@@ -9,7 +9,8 @@ const ofKeysOnly: readonly PermissionField[] = ['networks', 'expiresAt', 'secret
 
 /** The fields of a key that hold for each client address without one. */
 export const publicFieldNames = permissionNames.filter(
-  (name) => !ofKeysOnly.includes(name) && !['capability', 'account', 'bound'].includes(permissionFields[name].kind),
+  (name) =>
+    !ofKeysOnly.includes(name) && !['capability', 'token', 'account', 'bound'].includes(permissionFields[name].kind),
 );
 
 const boundNames = permissionNames.filter((name) => permissionFields[name].kind === 'bound');

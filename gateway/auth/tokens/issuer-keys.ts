@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { calculateJwkThumbprint, createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { clock, type Timer } from '../../clock/clock.ts';
 import { errorCode, type Log } from '../../config/log.ts';
 import { SettingsError } from '../../config/settings.ts';
+import { jose } from './jose.ts';
 
 const URL_REFRESH_MS = 300_000;
 const FILE_REFRESH_MS = 1_000;
@@ -132,6 +133,7 @@ async function fetchText(url: string): Promise<string> {
 
 /** Keys of an unknown type are skipped. @throws errors of JSON and jose for what is no key set */
 async function keysIn(text: string): Promise<Map<string, JWTVerifyGetKey>> {
+  const { calculateJwkThumbprint, createLocalJWKSet } = jose();
   const found = new Map<string, JWTVerifyGetKey>();
   for (const key of createLocalJWKSet(JSON.parse(text) as JSONWebKeySet).jwks().keys) {
     const thumbprint = await calculateJwkThumbprint(key).catch(() => undefined);

@@ -19,7 +19,9 @@ export interface Plans {
 }
 
 /** A token ends by its own time, and secrets and accounts belong to keys. */
-const plannable = permissionNames.filter((name) => !['expiresAt', 'secrets', 'account'].includes(name));
+const plannable = permissionNames.filter(
+  (name) => !['expiresAt', 'secrets', 'account'].includes(name) && permissionFields[name].kind !== 'token',
+);
 
 /** The fields that the claim of a token may have: not those which grant more than others have, or join keys. */
 const claimable = plannable.filter((name) => !['capability', 'account'].includes(permissionFields[name].kind));

@@ -1,7 +1,9 @@
-import { isKeyless, sentKey } from '../../auth/sent-key.ts';
+import { digestOf } from '../../auth/formats/key.ts';
+import { isKeyless, sentKey, tokenBeside } from '../../auth/sent-key.ts';
+import { isToken } from '../../auth/tokens/token-form.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import { countRejection } from '../../call/respond.ts';
-import type { RpcError } from '../../jsonrpc/errors.ts';
+import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { IncomingRequest } from './client-connection.ts';
 import type { RequestOptions } from './request-options.ts';
@@ -20,7 +22,27 @@ export function accessOf(options: RequestOptions, request: IncomingRequest): Key
   if (publicAccess !== undefined && isKeyless(key, headers)) return publicAccess.accessOf(address);
   const isInPath = key === target.key;
   const digest = isInPath ? request.clientConnection.digestOf(target) : undefined;
-  return options.authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
+  const access = options.authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
+  // Most keys have no tokens, and are known.
+  if (!(access instanceof Promise) && access.tokens === undefined && options.keyPlaces === undefined) return access;
+  return narrowedAccess(options, request, key, digest ?? digestOf(key), access);
+}
+
+/** @throws RpcError (rejects with it) */
+async function narrowedAccess(
+  { authenticator, proxies, keyPlaces }: RequestOptions,
+  request: IncomingRequest,
+  key: string,
+  digest: string,
+  found: KeyAccess | Promise<KeyAccess>,
+): Promise<KeyAccess> {
+  const access = await found;
+  const token = isToken(key) ? undefined : tokenBeside(key, request.headers);
+  if (access.tokens !== undefined) return authenticator.withToken(access, digest, token, proxies.addressOf(request));
+  // Where headers may have keys and tokens, none is ignored.
+  if (keyPlaces !== undefined && token !== undefined && isToken(token))
+    throw new RpcError('key-invalid', 'invalid project id: path and headers have different keys');
+  return access;
 }
 
 /** Checks whether the key may be used for the request. @throws RpcError */

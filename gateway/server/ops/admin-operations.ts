@@ -3,6 +3,7 @@ import { importKeys } from '../../backup/import-keys.ts';
 import { mergePermissions, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
 import { StoreUnreachable } from '../../store/store-error.ts';
 import { readName, type CreatedKey, type KeyManager } from '../../auth/manage/manage-keys.ts';
+import { shownTokenKeys } from '../../auth/manage/displayed-record.ts';
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
@@ -29,6 +30,8 @@ export interface AdminRequest {
   readonly network: string;
   /** Name of an upstream of it. */
   readonly upstream: string;
+  /** Of a public key of tokens. */
+  readonly kid: string;
   readonly body: unknown;
   readonly query: Readonly<Record<string, unknown>>;
   /** Records the caller in the audit. */
@@ -111,6 +114,12 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     const graceMs = durationOf(grace) ?? 0;
     return created(secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs));
   },
+  listTokenKeys: async ({ manager, id }) => ok({ tokenKeys: shownTokenKeys(await manager.show(id)) }),
+  addTokenKey: async ({ manager, id, body }) => {
+    const { name, publicKey } = body as { name: string; publicKey: string };
+    return created(await manager.addTokenKey(id, publicKey, name));
+  },
+  removeTokenKey: async ({ manager, id, kid }) => ok(await manager.removeTokenKey(id, kid)),
   revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id))),
   revokeAll: async ({ manager, body }) => ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids))),
   usage: async ({ manager, usage, id, query: { days = DEFAULT_DAYS, rotated = 'false' } }) => {

@@ -55,6 +55,7 @@ interface PathParams {
   id?: string;
   network?: string;
   upstream?: string;
+  kid?: string;
 }
 
 /** The authenticated caller, in `response.locals`. */
@@ -121,7 +122,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       const by = `admin API, ${token.name}, ${address}`;
       const manager = new KeyManager(keys, methodNames, by);
       const { params, query } = request;
-      const { id = '', network = '', upstream = '' } = params;
+      const { id = '', network = '', upstream = '', kid = '' } = params;
       const { drains, limiter } = options;
       const gateway = {
         ...{ manager, keys, usage, log, dataDir, explain, logLevel, lists, drains, limiter },
@@ -129,7 +130,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
         upstreams: options.upstreams(),
         port: options.port(),
       };
-      const operation = { id, network, upstream, body, query, ...gateway, by };
+      const operation = { id, network, upstream, kid, body, query, ...gateway, by };
       const result = await handler(operation);
       // An explanation changes nothing.
       if (verb !== 'get' && operationId !== 'explain') {
@@ -162,7 +163,10 @@ export function adminRoutes(options: AdminRouteOptions): Router {
 
 /** After this time, a disk that has space again is seen. */
 const DISK_RETRY_S = 5;
-const statuses = { missing: 404, 'already-exists': 409, inactive: 409, 'no-secret': 409, 'no-redis': 409 } as const;
+const statuses = {
+  ...{ missing: 404, invalid: 400, 'already-exists': 409, inactive: 409 },
+  ...{ 'no-secret': 409, 'no-token-key': 409, 'no-redis': 409 },
+} as const;
 
 function toAdminError(error: unknown): AdminError {
   if (error instanceof AdminError) return error;

@@ -92,7 +92,9 @@ export class WebSocketUpgrades {
       if (socket !== undefined) {
         const caller = { network: network.config.slug, address: options.proxies.addressOf(request), headers };
         const isPublic = access.publicCaller !== undefined;
-        const keySessions = this.#sessionsOf(isPublic ? access.account : digestOf(key), access);
+        const { keyToken } = access;
+        const own = keyToken === undefined ? key : `${key} ${keyToken.text}`;
+        const keySessions = this.#sessionsOf(isPublic ? access.account : digestOf(own), access);
         const origin = options.proxies.originOf(request);
         this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
       }

@@ -14,6 +14,7 @@ const steps = {
   open: `\`limit\` in its row of ${table}, and where the limit is counted (gateway/server/websocket/, gateway/subscriptions/)`,
   bound: `\`bound\` in its row of ${table}, and its check in gateway/spec/bounds.ts`,
   capability: `\`grant\` in its row of ${table}`,
+  token: `\`rules\` in its row of ${table}`,
   account: `\`account\` in its row of ${table}`,
 } as const;
 

@@ -1,3 +1,5 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { tokenKeyEntry } from '../../../gateway/auth/permissions/token-keys.ts';
 import type { PermissionField } from '../../../gateway/auth/permissions/permission-fields.ts';
 import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import type { PermissionChange } from '../../../gateway/auth/stores/key-store.ts';
@@ -57,6 +59,14 @@ async function openSubscriptions(one: Limited): Promise<boolean[]> {
     }
   };
   return [await open(1), await open(2)];
+}
+
+const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const tokenKey = tokenKeyEntry('0123456789ab', 'ci', publicKey).entry;
+
+/** The status of a call with a token that no public key verifies. */
+async function withUnknownToken(one: Limited): Promise<number> {
+  return (await one.send(storage, { authorization: 'Bearer eyJhbGciOiJFUzI1NiJ9.e30.c2ln' })).status;
 }
 
 async function isExplained(one: Limited): Promise<boolean> {
@@ -238,6 +248,22 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     good: ['infura', 'gatehouse'],
     bad: ['', 'Infura', 'alchemy', 'infura,gatehouse'],
     effect: { base: { team: 'acme', daily: '1' }, text: 'infura', without: [200, 429], with: [200, 402] },
+  },
+  tokenKeys: {
+    good: [tokenKey],
+    bad: [
+      '',
+      'ci',
+      tokenKey.replace('@ci@', '@'),
+      `${tokenKey.slice(0, -20)}`,
+      [1, 2, 3, 4].map(() => tokenKey).join(','),
+    ],
+    effect: { text: tokenKey, observe: withUnknownToken, without: 200, with: 401 },
+  },
+  requireToken: {
+    good: ['on'],
+    bad: ['', 'off', 'true'],
+    effect: { base: { tokenKeys: tokenKey }, text: 'on', ...calls(401, 401) },
   },
   account: {
     good: ['0123456789ab'],

@@ -1,0 +1,315 @@
+import { generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FetchRequest, JsonRpcProvider } from 'ethers';
+import { SignJWT } from 'jose';
+import { pino } from 'pino';
+import { createPublicClient, http } from 'viem';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { runKeys, type KeysRun } from '../auth/run-keys.ts';
+import { openCaller, socketUrl } from '../server/websocket/caller.ts';
+import { eventually } from '../support/eventually.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+
+const contract = `0x${'ab'.repeat(20)}`;
+const balance = ['eth_getBalance', [contract, 'latest']] as const;
+const logged: string[] = [];
+let folder: string;
+let node: FakeNode;
+let gateway: TestGateway;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'gatehouse-key-tokens-'));
+  node = await startFakeNode({ chainId: 5, responses: { eth_getBalance: '0x5' } });
+  const log = pino({ level: 'debug' }, { write: (line) => logged.push(line) });
+  gateway = await startGateway({ main: network(5, [node.url]) }, {}, log);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await node.close();
+  rmSync(folder, { recursive: true });
+});
+
+const newPair = (kind: 'rsa' | 'ec'): KeyPairKeyObjectResult =>
+  kind === 'rsa'
+    ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+    : generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const runTokens = (...args: string[]): Promise<KeysRun> => runKeys({ DATA_DIR: gateway.dataDir }, ['tokens', ...args]);
+
+function pemFile(key: KeyObject): string {
+  const file = join(folder, `${makeKey()}.pem`);
+  writeFileSync(file, key.export({ format: 'pem', type: key.type === 'private' ? 'pkcs8' : 'spki' }));
+  return file;
+}
+
+interface KeyWithTokens {
+  readonly key: string;
+  readonly id: string;
+  readonly kid: string;
+  readonly privateKey: KeyObject;
+  readonly alg: string;
+}
+
+async function newKey(kind: 'rsa' | 'ec' = 'ec', permissions: Record<string, string> = {}): Promise<KeyWithTokens> {
+  const key = makeKey();
+  await gateway.gateway.keys.add(digestOf(key), { name: 'dapp', createdAt: new Date().toISOString(), permissions });
+  const id = keyIdOf(digestOf(key));
+  const { publicKey, privateKey } = newPair(kind);
+  const { out, err } = await runTokens('add', id, pemFile(publicKey), '--name', 'ci', '--json');
+  expect(err).toBe('');
+  const { kid } = JSON.parse(out) as { kid: string };
+  return { key, id, kid, privateKey, alg: kind === 'rsa' ? 'RS256' : 'ES256' };
+}
+
+interface Signed {
+  readonly header?: object;
+  readonly claims?: object;
+  readonly exp?: string | number;
+}
+
+/** A token as Infura's document "Use JSON Web Token" has it: no issuer, no subject. */
+function sign(
+  { kid, privateKey, alg }: KeyWithTokens,
+  { header, claims = {}, exp = '1h' }: Signed = {},
+): Promise<string> {
+  return new SignJWT({ aud: 'infura.io', ...claims })
+    .setProtectedHeader({ alg, typ: 'JWT', kid, ...header })
+    .setExpirationTime(exp)
+    .sign(privateKey);
+}
+
+interface Sent {
+  readonly status: number;
+  readonly message?: string | undefined;
+}
+
+async function send(
+  key: string,
+  token: string | undefined,
+  [method, params]: readonly [string, readonly unknown[]] = balance,
+  headers: Record<string, string> = {},
+): Promise<Sent> {
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const url = `${gateway.address}/main/v3/${key}`;
+  const response = await fetch(url, { method: 'POST', body, headers: { ...authorization, ...headers } });
+  const { error } = (await response.json()) as { error?: { message: string } };
+  return { status: response.status, ...(error && { message: error.message }) };
+}
+
+const forbidden = { status: 403, message: 'rejected due to project ID settings' };
+const rejected = (why: string): Sent => ({ status: 401, message: `invalid token: ${why}` });
+
+describe.each(['rsa', 'ec'] as const)('a token that an %s key signed', (kind) => {
+  it('is accepted beside its key; without it, the key is as before', async () => {
+    const one = await newKey(kind);
+    expect(await send(one.key, await sign(one))).toEqual({ status: 200 });
+    expect(await send(one.key, undefined)).toEqual({ status: 200 });
+  });
+
+  it('narrows the key by methods, addresses, origins and user agents: AND between them, OR in each', async () => {
+    const one = await newKey(kind);
+    const token = await sign(one, {
+      claims: {
+        methods: ['eth_getBalance', 'eth_getCode'],
+        addresses: [contract],
+        origins: ['app.example.org', 'other.example.org'],
+        user_agents: ['Firefox'],
+      },
+    });
+    const allowed = { origin: 'https://app.example.org', 'user-agent': 'Mozilla Firefox' };
+    expect(await send(one.key, token, balance, allowed)).toEqual({ status: 200 });
+    expect(await send(one.key, token, balance, { ...allowed, origin: 'https://evil.example' })).toEqual(forbidden);
+    expect(await send(one.key, token, balance, { ...allowed, 'user-agent': 'curl' })).toEqual(forbidden);
+    expect(await send(one.key, token, ['eth_chainId', []], allowed)).toEqual(forbidden);
+    expect(await send(one.key, token, ['eth_getBalance', [`0x${'cd'.repeat(20)}`, 'latest']], allowed)).toEqual(
+      forbidden,
+    );
+  });
+});
+
+it('a token never widens its key', async () => {
+  const one = await newKey('ec', { methods: 'eth_chainId' });
+  const token = await sign(one, { claims: { methods: ['eth_getBalance'] } });
+  expect(await send(one.key, token)).toEqual(forbidden);
+  expect(await send(one.key, token, ['eth_chainId', []])).toEqual(forbidden);
+});
+
+it('ethers and viem send it with the header that Infura documents', async () => {
+  const one = await newKey();
+  const url = `${gateway.address}/main/v3/${one.key}`;
+  const authorization = `Bearer ${await sign(one)}`;
+  const request = new FetchRequest(url);
+  request.setHeader('authorization', authorization);
+  const provider = new JsonRpcProvider(request, 5, { staticNetwork: true });
+  expect(await provider.getBalance(contract)).toBe(5n);
+  provider.destroy();
+  const client = createPublicClient({ transport: http(url, { fetchOptions: { headers: { authorization } } }) });
+  expect(await client.getBalance({ address: contract as `0x${string}` })).toBe(5n);
+});
+
+it('a key may require a token', async () => {
+  const one = await newKey();
+  expect((await runKeys({ DATA_DIR: gateway.dataDir }, ['update', one.id, '--require-token'])).exitCode).toBe(0);
+  await eventually(async () => (await send(one.key, undefined)).status === 401);
+  expect(await send(one.key, undefined)).toEqual(rejected('this project id requires one in Authorization: Bearer'));
+  expect(await send(one.key, await sign(one))).toEqual({ status: 200 });
+  const removed = await runTokens('remove', one.id, one.kid);
+  expect(removed).toMatchObject({ exitCode: 1, err: expect.stringContaining('would have no public key') as string });
+  await runKeys({ DATA_DIR: gateway.dataDir }, ['update', one.id, '--no-require-token']);
+  await eventually(async () => (await send(one.key, undefined)).status === 200);
+});
+
+it('without a public key, a key cannot require a token', async () => {
+  const key = makeKey();
+  await gateway.gateway.keys.add(digestOf(key), { name: 'plain', createdAt: new Date().toISOString() });
+  const run = await runKeys({ DATA_DIR: gateway.dataDir }, ['update', keyIdOf(digestOf(key)), '--require-token']);
+  expect(run).toMatchObject({ exitCode: 1, err: expect.stringContaining('would have no public key') as string });
+});
+
+it('the public keys of a key are listed and removed; the tokens of a removed one are rejected', async () => {
+  const one = await newKey();
+  const token = await sign(one);
+  expect(await send(one.key, token)).toEqual({ status: 200 });
+  const listed = await runTokens('list', one.id, '--json');
+  expect(JSON.parse(listed.out)).toEqual([{ kid: one.kid, name: 'ci', algorithm: 'ES256' }]);
+  expect((await runTokens('list', one.id)).out).toContain(`${one.kid}  ci    ES256`);
+  expect(await runTokens('remove', one.id, one.kid)).toMatchObject({ exitCode: 0 });
+  const second = await newKey();
+  await eventually(async () => (await send(second.key, token)).status === 401);
+});
+
+describe('each of these has its own sentence:', () => {
+  it.each<[string, Signed, string]>([
+    ['an unknown kid', { header: { kid: 'ci' } }, 'its kid is not known for this project id'],
+    ['a token without kid', { header: { kid: undefined } }, 'its kid is not known for this project id'],
+    ['another audience', { claims: { aud: 'other.io' } }, 'its claim aud is not valid here'],
+    ['an expired token', { exp: Math.floor(Date.now() / 1000) - 60 }, 'it has expired'],
+    ['a claim that is no list', { claims: { methods: 'eth' } }, 'its claim methods must be a list of texts'],
+    [
+      'a claim with an empty list',
+      { claims: { origins: [] } },
+      'its claim origins must have 1 to 30 entries, each as in the permission origins of a key',
+    ],
+    [
+      'a claim with a wrong entry',
+      { claims: { addresses: ['0x1'] } },
+      'its claim addresses must have 1 to 30 entries, each as in the permission contracts of a key',
+    ],
+  ])('%s', async (_, signed, why) => {
+    const one = await newKey();
+    expect(await send(one.key, await sign(one, signed))).toEqual(rejected(why));
+  });
+
+  it('a token for another key, an alg of another family, another signer, no expiry, no token', async () => {
+    const [one, other] = [await newKey(), await newKey('rsa')];
+    expect(await send(one.key, await sign(other))).toEqual(rejected('its kid is that of another project id'));
+    const rsa = await sign({ ...other, kid: one.kid });
+    expect(await send(one.key, rsa)).toEqual(rejected('its alg must be ES256, which is that of its public key'));
+    const forged = await sign({ ...one, privateKey: newPair('ec').privateKey });
+    expect(await send(one.key, forged)).toEqual(rejected('its signature is not valid'));
+    const endless = await new SignJWT({ aud: 'infura.io' })
+      .setProtectedHeader({ alg: 'ES256', kid: one.kid })
+      .sign(one.privateKey);
+    expect(await send(one.key, endless)).toEqual(rejected('its claim exp is missing'));
+    expect(await send(one.key, 'no-token')).toEqual(rejected('it has not the form of a JSON Web Token'));
+    const unsigned = `${Buffer.from(JSON.stringify({ alg: 'none', kid: one.kid })).toString('base64url')}.e30.c2ln`;
+    expect(await send(one.key, unsigned)).toEqual(rejected('its alg must be ES256, which is that of its public key'));
+  });
+
+  it('a fourth public key, the same one again, a private key, a small key, another curve, no PEM, no file', async () => {
+    const { id } = await newKey();
+    const add = async (key: KeyObject | string): Promise<string> =>
+      (await runTokens('add', id, typeof key === 'string' ? key : pemFile(key), '--name', 'ci')).err;
+    const { publicKey, privateKey } = newPair('ec');
+    expect(await add(privateKey)).toMatch(/^This is a private key: register its public key: openssl pkey /);
+    expect(await add(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey)).toMatch(
+      /^Tokens cannot be signed with this key/,
+    );
+    expect(await add(generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey)).toMatch(
+      /^Tokens cannot be signed with this key/,
+    );
+    writeFileSync(join(folder, 'text.pem'), 'no PEM');
+    expect(await add(join(folder, 'text.pem'))).toMatch(/^This is no public key/);
+    expect(await add(join(folder, 'missing.pem'))).toMatch(/the file cannot be read \(ENOENT\)/);
+    expect(await add(publicKey)).toBe('');
+    expect(await add(publicKey)).toMatch(/^This public key is registered already, as /);
+    expect(await add(newPair('rsa').publicKey)).toBe('');
+    expect(await add(newPair('ec').publicKey)).toMatch(/has three public keys: remove one of them/);
+  });
+});
+
+describe('over WebSocket', () => {
+  it('a token narrows its socket only, and the socket is closed when its public key is removed', async () => {
+    const one = await newKey();
+    const headers = { authorization: `Bearer ${await sign(one, { claims: { methods: ['eth_chainId'] } })}` };
+    const narrowed = await openCaller(socketUrl(gateway, 'main', one.key), { headers });
+    const plain = await openCaller(socketUrl(gateway, 'main', one.key));
+    // Longer than a check of open sockets.
+    for (let n = 0; n < 2; n += 1) {
+      expect(await narrowed.call(...balance)).toMatchObject({ error: { message: forbidden.message } });
+      expect(await narrowed.call('eth_chainId')).toHaveProperty('result');
+      expect(await plain.call(...balance)).toHaveProperty('result');
+      await gateway.gateway.keys.update(one.id, { rate: '100' });
+      await eventually(async () => (await gateway.gateway.keys.show(one.id))?.permissions?.['rate'] === '100');
+    }
+    await runTokens('remove', one.id, one.kid);
+    expect(await narrowed.closed).toEqual({ code: 1008, reason: 'invalid token' });
+    expect(await plain.call(...balance)).toHaveProperty('result');
+    plain.socket.terminate();
+  });
+
+  it('a socket without a token is closed when its key requires one', async () => {
+    const one = await newKey();
+    const plain = await openCaller(socketUrl(gateway, 'main', one.key));
+    await gateway.gateway.keys.update(one.id, { requireToken: 'on' });
+    expect(await plain.closed).toEqual({ code: 1008, reason: 'invalid token' });
+  });
+});
+
+it('a rotated key accepts the tokens of the key before', async () => {
+  const one = await newKey();
+  const { out } = await runKeys({ DATA_DIR: gateway.dataDir }, ['rotate', one.id, '--json']);
+  const { key } = JSON.parse(out) as { key: string };
+  await eventually(async () => (await send(key, undefined)).status === 200);
+  expect(await send(key, await sign(one))).toEqual({ status: 200 });
+});
+
+it('another audience may be configured, and a key without public keys ignores a token', async () => {
+  const own = await startGateway({ main: network(5, [node.url]) }, { KEY_TOKEN_AUDIENCE: 'example.org' });
+  const { privateKey, publicKey } = newPair('ec');
+  const id = keyIdOf(digestOf(own.key));
+  const post = async (token: string): Promise<number> =>
+    (await own.post('main', '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}', { authorization: `Bearer ${token}` }))
+      .status;
+  expect(await post('eyJhbGciOiJFUzI1NiJ9.e30.c2ln')).toBe(200);
+  const { out } = await runKeys({ DATA_DIR: own.dataDir }, [
+    'tokens',
+    'add',
+    id,
+    pemFile(publicKey),
+    '--name',
+    'ci',
+    '--json',
+  ]);
+  const { kid } = JSON.parse(out) as { kid: string };
+  const tokenFor = (aud: string): Promise<string> =>
+    sign({ key: own.key, id, kid, privateKey, alg: 'ES256' }, { claims: { aud } });
+  await eventually(async () => (await post(await tokenFor('infura.io'))) === 401);
+  expect(await post(await tokenFor('example.org'))).toBe(200);
+  await own.stop();
+});
+
+it('no log line has the text of a token or of a public key', async () => {
+  const one = await newKey();
+  const token = await sign(one);
+  const forged = await sign({ ...one, privateKey: newPair('ec').privateKey });
+  for (const each of [token, forged]) await send(one.key, each);
+  expect(logged.length).toBeGreaterThan(0);
+  const record = await gateway.gateway.keys.show(one.id);
+  const [, , publicKey = '?'] = record?.permissions?.['tokenKeys']?.split('@') ?? [];
+  for (const secret of [token, forged, publicKey, token.split('.')[2] ?? '?'])
+    expect(logged.join('')).not.toContain(secret);
+});
