@@ -15,6 +15,7 @@ import { examples } from './cli/examples.ts';
 import { keysCommand } from './cli/keys.ts';
 import { addWithProviders, initWithProviders } from './cli/init-with-providers.ts';
 import { addNetwork, initNetworks, readChainId, type WrittenFiles } from './cli/network-files.ts';
+import { usageCommand } from './cli/usage.ts';
 import { version } from './config/package.ts';
 import { printable } from './cli/printable.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
@@ -147,6 +148,7 @@ export async function runCommand(
     });
   program.addCommand(upstreamsCommand({ settings, networks: () => readNetworks(settings().NETWORKS_DIR, env), out }));
   program.addCommand(cacheCommand(settings, out));
+  program.addCommand(usageCommand(settings, out));
   program.addCommand(keysCommand({ settings, input: stdin, out, err, callUrl }));
   for (const command of backupCommands(settings, out)) program.addCommand(command);
   program

@@ -124,10 +124,11 @@ export class UsageStore {
     return found;
   }
 
-  /** The usage of all keys, for a backup. @throws StoreError */
-  async *entries(): AsyncIterable<UsageDay> {
+  /** The usage of all keys. @param day undefined: on all days, for a backup  @throws StoreError */
+  async *entries(day?: string): AsyncIterable<UsageDay> {
     let names: string[] = [];
     for await (const name of this.#store.names(FOLDER)) {
+      if (day !== undefined && !name.endsWith(`:${day}`)) continue;
       if (names.push(name) < MAX_CONCURRENT) continue;
       yield* this.#daysOf(names);
       names = [];

@@ -9,6 +9,7 @@ import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
+import { readReportDay, readReportParts, reportParts, reportUsage } from '../../usage/usage-report.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
@@ -128,6 +129,15 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
       throw new AdminError(400, 'rotated: expected true or false', { field: 'rotated' });
     const keys = await manager.idsOf(id, rotated === 'true');
     return ok({ keys, usage: await readUsage(usage, keys, own) });
+  },
+  usageOfDay: async ({ usage, query }) => {
+    const { day: dayText = 'yesterday', by = reportParts.join() } = readTexts(query, ['day', 'by']);
+    const [day, parts] = [readReportDay(dayText), readReportParts(by)];
+    if (day === undefined)
+      throw new AdminError(400, 'day: expected today, yesterday or a date of the last 90 days', { field: 'day' });
+    if (parts === undefined)
+      throw new AdminError(400, 'by: expected key, network or method, or several with commas', { field: 'by' });
+    return ok({ day, usage: await reportUsage(usage, day, parts) });
   },
   calls: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...filter } = query;

@@ -1,0 +1,51 @@
+import { clock } from '../clock/clock.ts';
+import {
+  addAmounts,
+  dayOf,
+  newAmounts,
+  rowOf,
+  USAGE_RETENTION_DAYS,
+  type Amounts,
+  type UsageStore,
+} from './usage-store.ts';
+
+/** What the rows of a report may be apart by. */
+export const reportParts = ['key', 'network', 'method'] as const;
+export type ReportPart = (typeof reportParts)[number];
+
+/** The sum of a day, with the parts that were asked for. */
+export type ReportRow = Amounts & Partial<Readonly<Record<ReportPart, string>>>;
+
+/** The usage of all keys on one day, in UTC, by these parts; most units first. @throws StoreError (rejects with it) */
+export async function reportUsage(
+  store: Pick<UsageStore, 'entries'>,
+  day: string,
+  by: readonly ReportPart[],
+): Promise<ReportRow[]> {
+  const sums = new Map<string, ReportRow>();
+  for await (const { key, amounts } of store.entries(day))
+    for (const { place, ...amount } of amounts) {
+      const row = { key, ...rowOf(day, place, amount) };
+      const parts = by.map((part) => [part, row[part]] as const);
+      const name = parts.map(([, text]) => text).join(' ');
+      let sum = sums.get(name);
+      if (sum === undefined) sums.set(name, (sum = { ...Object.fromEntries(parts), ...newAmounts() }));
+      addAmounts(sum, amount);
+    }
+  return [...sums.values()].sort((a, b) => b.units - a.units || b.calls - a.calls);
+}
+
+/** @param text `today`, `yesterday` or `2026-01-31` @returns undefined: it is no day of which usage is stored */
+export function readReportDay(text: string): string | undefined {
+  const now = clock.unixMs();
+  const at = text === 'today' ? now : text === 'yesterday' ? now - 86_400_000 : Date.parse(`${text}T00:00:00Z`);
+  const isKnown = at <= now && at > now - USAGE_RETENTION_DAYS * 86_400_000;
+  return isKnown && (!/^\d/.test(text) || dayOf(at) === text) ? dayOf(at) : undefined;
+}
+
+/** @param text `key,network` @returns undefined: another text */
+export function readReportParts(text: string): ReportPart[] | undefined {
+  const names = [...new Set(text.split(',').map((name) => name.trim()))];
+  const parts = reportParts.filter((part) => names.includes(part));
+  return parts.length === names.length ? parts : undefined;
+}
