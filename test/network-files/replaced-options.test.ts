@@ -6,7 +6,7 @@ const table = 'gateway/network-files/options/network-options.ts';
 /** The files that read options from the types of network-config.ts. */
 const readers = [
   'gateway/verify/evidence/audit-requests.ts',
-  'gateway/local-chain/local-chains.ts',
+  'gateway/networks/local-chains.ts',
   'gateway/networks/network.ts',
   'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',
