@@ -4,7 +4,7 @@ import type { InvalidItem } from '../jsonrpc/envelope.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import type { Shortage } from '../limits/limit-state.ts';
-import type { PartCharges } from '../ranges/part-requests.ts';
+import type { PartCharges } from '../ranges/range-run.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { REJECTED_UNITS, roundUnits } from '../spec/request-units.ts';
 import type { Call, CallContext } from './call.ts';
