@@ -17,7 +17,7 @@ await import(main);
 function isFresh() {
   if (!existsSync(main)) return false;
   const builtAt = statSync(main).mtimeMs;
-  const sources = ['gateway', 'schemas']
+  const sources = ['gateway', 'local-chain', 'schemas']
     .filter((folder) => existsSync(join(root, folder)))
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, name)))
     .filter((name) => name.endsWith('.ts'));

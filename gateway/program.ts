@@ -5,13 +5,13 @@ import { addressOf } from './cli/banner.ts';
 import { cacheCommand } from './cli/cache.ts';
 import { checkNetworks, listNetworks, readNetworks } from './cli/check.ts';
 import { commandName } from './cli/command-name.ts';
-import { demoLines } from './cli/demo.ts';
 import { completionScript, shells } from './cli/completion.ts';
 import { exitCodeFor } from './cli/exit-code-for.ts';
 import { exitCodes } from './cli/exit-codes.ts';
 import { fetchActiveConfiguration, reachable, runningGatewayCommands } from './cli/running-gateway.ts';
 import { upstreamsCommand } from './cli/upstreams.ts';
 import { examples } from './cli/examples.ts';
+import { UsageError } from './cli/key-options.ts';
 import { keysCommand } from './cli/keys.ts';
 import { addWithProviders, initWithProviders } from './cli/init-with-providers.ts';
 import { addNetwork, initNetworks, readChainId, type WrittenFiles } from './cli/network-files.ts';
@@ -21,6 +21,8 @@ import { printable } from './cli/printable.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
 import { readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { isPackageFolder, NetworkFilesError } from './network-files/load-networks.ts';
+
+const NO_DEMO = 'no gateway with a local chain is running here: run `npm start` first, then this in another shell';
 
 /** What a command uses of its process. */
 export interface CommandProcess {
@@ -71,8 +73,10 @@ export async function runCommand(
     .option('--key <key>', 'used in place of the development key')
     .option('--json', 'print an array of the lines on one line')
     .addHelpText('after', examples('demo | sh', 'demo --key <key>'))
-    .action(({ key, json }: { key?: string; json?: true }) => {
-      const lines = demoLines(settings().DATA_DIR, key);
+    .action(async ({ key, json }: { key?: string; json?: true }) => {
+      const { loadLocalChain } = await import('./networks/local-chains.ts');
+      const lines = (await loadLocalChain())?.demoLines(settings().DATA_DIR, key);
+      if (lines === undefined) throw new UsageError(NO_DEMO);
       out(json ? `${JSON.stringify(lines)}\n` : `${lines.join('\n')}\n`);
     });
   for (const command of runningGatewayCommands({ settings, out, setExitCode: (code) => (exitCode = code) }))

@@ -3,7 +3,6 @@ import closeWithGrace from 'close-with-grace';
 import { ensureDevelopmentKey } from './auth/development-key.ts';
 import { addressOf, banner } from './cli/banner.ts';
 import { commandName } from './cli/command-name.ts';
-import { removeDemo, storageLine, writeDemo } from './cli/demo.ts';
 import { stopWithNpm } from './cli/stop-with-npm.ts';
 import { adminTokensOf } from './config/admin-tokens.ts';
 import { causeOf, openLog, shouldPrintReadableLog, type Log } from './config/log.ts';
@@ -14,6 +13,7 @@ import { letYoungHeapGrow } from './config/young-heap.ts';
 import { serveShares } from './limits/machine-shares.ts';
 import { serveSums } from './limits/machine-sums.ts';
 import { isPackageFolder } from './network-files/load-networks.ts';
+import { loadLocalChain } from './networks/local-chains.ts';
 import type { Gateway } from './server/app.ts';
 import { isWorker, openWorkerLink } from './workers/open-worker-link.ts';
 import { MachineSlots } from './workers/machine-slots.ts';
@@ -48,15 +48,17 @@ export async function start(active: Settings, env: Environment): Promise<void> {
   const gateway = await open(active, env, log);
   letYoungHeapGrow();
   let isStopping = false;
+  let removeDemo: (() => void) | undefined;
   const closing = stopWithSignals(active, env, log, {
     reload: () => void gateway.reload(),
     stop: async (delayMs) => {
       isStopping = true;
+      removeDemo?.();
       await gateway.drain(delayMs);
     },
   });
   try {
-    await printBanner(active, gateway, log, () => isStopping);
+    removeDemo = await printBanner(active, gateway, log, () => isStopping);
   } catch (error) {
     // close-with-grace would end the process with exit code 0.
     closing.uninstall();
@@ -92,7 +94,6 @@ function stopWithSignals(
   return closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
     if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
     log.info({ signal }, 'draining');
-    removeDemo(active.DATA_DIR);
     await stop(signal === 'SIGTERM' ? delayMs : 0);
   });
 }
@@ -141,17 +142,24 @@ async function startWorker(active: Settings, env: Environment, count: number, lo
   link.ready();
 }
 
-async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopping: () => boolean): Promise<void> {
+/** @returns removes the file of `gatehouse demo`; undefined: there is none */
+async function printBanner(
+  active: Settings,
+  gateway: Gateway,
+  log: Log,
+  isStopping: () => boolean,
+): Promise<(() => void) | undefined> {
   const isPrivate = isDevelopment(active);
   const developmentKey = isPrivate ? await ensureDevelopmentKey(gateway.keys, active.DATA_DIR) : undefined;
   const demo = await gateway.localChains.demo;
-  if (isStopping()) return;
+  const local = demo && (await loadLocalChain());
+  if (isStopping()) return undefined;
   const base = (slug: string): string => `${addressOf(active.HOST, gateway.port)}/${slug}`;
   let exampleCommand: string | undefined;
-  if (demo !== undefined) {
+  if (demo !== undefined && local !== undefined) {
     const { slug, chain } = demo;
     try {
-      writeDemo(active.DATA_DIR, {
+      local.writeDemo(active.DATA_DIR, {
         baseUrl: base(slug),
         ...(developmentKey !== undefined && { key: developmentKey }),
         chain,
@@ -160,7 +168,7 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
       // Not fatal: with Redis, DATA_DIR holds nothing else that the gateway needs.
       log.warn(causeOf(error), 'DATA_DIR cannot be written: the command demo will not work');
     }
-    exampleCommand = storageLine(`${base(slug)}/v3/${developmentKey ?? '<key>'}`, chain);
+    exampleCommand = local.storageLine(`${base(slug)}/v3/${developmentKey ?? '<key>'}`, chain);
   }
   const { port, opsPort, networks } = gateway;
   const { leftOut } = gateway.localChains;
@@ -182,6 +190,7 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
       tryIt: exampleCommand,
     }),
   );
+  return local?.removeDemo.bind(undefined, active.DATA_DIR);
 }
 
 function statusPageOf(active: Settings, gateway: Gateway): string | undefined {

@@ -7,7 +7,7 @@ import { clock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
-import { LocalChains } from '../../gateway/local-chain/local-chains.ts';
+import { LocalChains } from '../../gateway/networks/local-chains.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import type { Configuration } from '../../gateway/network-files/configuration.ts';
 import { upstreamIdentity } from '../../gateway/network-files/network-config.ts';

@@ -6,7 +6,7 @@ import { infuraErrors, RpcError, type InfuraError } from '../jsonrpc/errors.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import type { ReplaceableConfig } from '../network-files/network-config.ts';
-import type { PartCharges } from '../ranges/part-requests.ts';
+import type { PartCharges } from '../ranges/range-run.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { roundUnits } from '../spec/request-units.ts';
 import type { Call, CallContext } from './call.ts';

@@ -1,6 +1,7 @@
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { weaker, type Proof } from '../jsonrpc/proof.ts';
-import type { RangedMethod, RangeSender } from '../ranges/ranged-method.ts';
+import type { RangeSender } from '../ranges/range-run.ts';
+import type { RangedMethod } from '../ranges/ranged-method.ts';
 import { canCoalesce } from '../spec/method-group.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { complete } from '../upstreams/transport/flowing-result.ts';

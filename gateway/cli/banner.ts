@@ -1,6 +1,6 @@
-import { ACCOUNT_BALANCE, type FundedAccounts } from '../local-chain/funded-accounts.ts';
+import type { FundedAccounts } from '../../local-chain/funded-accounts.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
-import { curlLine } from './demo.ts';
+import { curlLine } from './curl-line.ts';
 import { printable } from './printable.ts';
 
 /** The facts that the banner shows. */
@@ -66,10 +66,10 @@ function networkLines(networks: readonly NetworkConfig[], address: string): stri
 
 function accountLines(funded: FundedAccounts | undefined): string[] {
   if (funded === undefined) return [];
-  const { accounts, mnemonic } = funded;
+  const { accounts, balance, mnemonic } = funded;
   return [
     '',
-    `Accounts of the local chain, with ${ACCOUNT_BALANCE} ETH each: address and private key, both public`,
+    `Accounts of the local chain, with ${balance} ETH each: address and private key, both public`,
     ...accounts.map(({ address, privateKey }, index) => `  (${index}) ${address} ${privateKey}`),
     `  Mnemonic: ${mnemonic}`,
   ];

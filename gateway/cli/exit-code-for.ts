@@ -7,7 +7,6 @@ import { BackupError } from '../backup/restore.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { NetworkFilesError } from '../network-files/load-networks.ts';
 import { UnsuitableRedis } from '../redis/check-redis.ts';
-import { DemoError } from './demo.ts';
 import { exitCodes } from './exit-codes.ts';
 import { UsageError } from './key-options.ts';
 import { listenErrorText } from './listen-error.ts';
@@ -18,7 +17,7 @@ const configurationErrors = [SettingsError, NetworkFilesError, StoreError];
 /** StoreFull and KeyOperationError are StoreErrors, but nothing is invalid or missing: their check comes first. */
 const failures = [
   ...[UsageError, InvalidPermissionsError, KeyOperationError, StoreFull],
-  ...[DemoError, NetworkFileError, BackupError, UnsuitableRedis],
+  ...[NetworkFileError, BackupError, UnsuitableRedis],
 ];
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { packageRoot } from '../config/package.ts';
-import { findAnvil } from '../local-chain/local-node.ts';
+import { findAnvil } from '../config/find-anvil.ts';
 import { commandName } from './command-name.ts';
 import { knownChain, type KnownChain } from '../network-files/chains/known-chain.ts';
 import type { Env } from '../network-files/expand/expand-text.ts';

@@ -3,7 +3,7 @@ import type { ResponseCache } from '../cache/response-cache.ts';
 import type { DurableCache } from '../cache/durable-cache.ts';
 import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import type { LocalChains } from '../local-chain/local-chains.ts';
+import type { LocalChains } from './local-chains.ts';
 import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ShownParams } from '../observability/shown-params.ts';

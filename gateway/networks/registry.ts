@@ -9,7 +9,7 @@ import {
   type ServedBlocksQuestion,
 } from '../chain/chain-peers.ts';
 import type { ChainPoller } from '../chain/poller.ts';
-import { LocalChains } from '../local-chain/local-chains.ts';
+import { LocalChains } from './local-chains.ts';
 import { removeSeries } from '../metrics/remove-series.ts';
 import { NetworkFinder } from './find-network.ts';
 import type { Configuration } from '../network-files/configuration.ts';

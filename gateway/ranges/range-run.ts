@@ -1,35 +1,98 @@
 import { clock } from '../clock/clock.ts';
-import type { FoundPart, PartCache } from './part-cache.ts';
+import type { CallerShare } from '../admission/key-share.ts';
+import type { FinalChain } from '../cache/final-chain.ts';
+import type { CompleteResponse, NetworkResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import type { SplitReason } from '../metrics/routing-metrics.ts';
+import type { Shortage } from '../limits/limit-state.ts';
+import type { Reservation } from '../memory/reservation.ts';
+import type { NetworkRangeMetrics } from '../metrics/routing-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
+import { mergeLogs } from '../normalise/results/merge-logs.ts';
 import type { CallRecord } from '../observability/call-record.ts';
+import { lower, type Bounds } from '../spec/bounds.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { Cancelled, Cancellation } from '../upstreams/transport/cancellation.ts';
+import {
+  MIN_ATTEMPT_MS,
+  parseResponse,
+  type ErrorResponse,
+  type UpstreamResponse,
+} from '../upstreams/transport/upstream-response.ts';
 import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';
-import { Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { isTimeOver, partFailure } from './part-failure.ts';
-import { countElements } from './list-bytes.ts';
-import { PartRequests, type PartRequestsOptions } from './part-requests.ts';
+import { bytesOf, countElements, elementsIn } from './list-bytes.ts';
+import type { FoundPart, PartCache } from './part-cache.ts';
 import { narrowerThan } from './part-widths.ts';
 import { blocksIn, PendingRanges, type BlockRange } from './pending-ranges.ts';
-import type { RangeLimits } from './range-limits.ts';
-import { SentRange, type CountPart } from './sent-range.ts';
+import { hex, resolveRange, type FetchBlockOfCall, type RangeFilter, type ResolvedRange } from './range-filter.ts';
+import { MAX_PARTS, TOO_MANY_PARTS, type RangeLimits } from './range-limits.ts';
+import { ReceivedParts } from './received-parts.ts';
+import { SentRange } from './sent-range.ts';
 
-export interface RangeRunOptions extends PartRequestsOptions {
-  readonly range: BlockRange;
+/** What calls of one method with ranges use. */
+export interface RangedMethodOptions {
+  readonly spec: MethodSpec;
+  /** The method that requests a block by its number or tag. */
+  readonly blockByNumber: MethodSpec;
   readonly limits: RangeLimits<Upstream>;
+  /** The upstreams that may get calls of the method. */
+  readonly candidates: readonly Upstream[];
+  readonly head: () => bigint | undefined;
+  /** Of the network. */
+  readonly bounds: Bounds;
+  readonly final: FinalChain | undefined;
   /** Undefined: parts are not cached. */
   readonly cache: PartCache | undefined;
+  readonly metrics: NetworkRangeMetrics;
+}
+
+/** A call of a caller. */
+export interface RangedCall {
+  readonly params: readonly unknown[];
+  /** `params` as JSON text. */
+  readonly text: string;
+  readonly deadline: number;
+  readonly caller: Cancellation;
+  readonly share: CallerShare;
+  /** Of the key. */
+  readonly bounds: Bounds | undefined;
+  readonly reservation: Reservation | undefined;
   readonly record: CallRecord | undefined;
-  readonly countPart: CountPart;
-  /** A range was divided after an upstream refused it. */
-  readonly onSplit: (reason: SplitReason) => void;
-  readonly isFinal: (block: number) => boolean;
-  /** The upstreams to which a call for one block can be sent. */
-  readonly candidatesAt: (block: number) => readonly Upstream[];
-  /** Time until an upstream has capacity again; undefined: no upstream has limits. */
-  readonly capacityWaitMs: () => number | undefined;
+  readonly charges: PartCharges;
+  readonly sender: RangeSender;
+  /** Its parts are proven, which cached parts are not. */
+  readonly isVerified: boolean;
+}
+
+/** Charges the key for the calls of parts. */
+export interface PartCharges {
+  /** @param params of the call of a part @returns the limit of the key that does not allow it now */
+  charge(params: readonly unknown[]): Promise<Shortage | undefined>;
+  /** The call was refused as too large: what it cost is for later ones. */
+  refund(params: readonly unknown[]): void;
+}
+
+/** Sends what a call with a range needs. Each function rejects with RpcError or Cancelled. */
+export interface RangeSender {
+  /** The upstreams to which a call for these blocks can be sent now. */
+  readonly candidatesFor: (lowest: number, highest: number) => Upstream[];
+  /** Sends the call as it is. @param range undefined: it has no known size */
+  readonly sendWhole: (range: SentRange | undefined) => Promise<NetworkResponse>;
+  /** @param text `params` as JSON text @param range undefined: it has no known size */
+  readonly sendPart: (
+    params: readonly unknown[],
+    text: string,
+    range: SentRange | undefined,
+    caller: Cancellation,
+    record: CallRecord | undefined,
+  ) => Promise<CompleteResponse>;
+  /** @param block a number or tag */
+  readonly fetchBlock: (
+    blockByNumber: MethodSpec,
+    block: string,
+    cancellation: Cancellation,
+  ) => Promise<UpstreamResponse>;
 }
 
 /** Requests of one run at once, for each upstream that can have parts. */
@@ -40,42 +103,145 @@ const UNPLANNED_BLOCKS = 1_000;
 /** The caller may disconnect during the wait. */
 const MAX_WAIT_MS = 500;
 
+/** The error of an upstream for a part, which is the response to the whole request. */
+class FailedPart extends Error {
+  override readonly name = 'FailedPart';
+  readonly response: ErrorResponse;
+
+  constructor(response: ErrorResponse) {
+    super(response.message);
+    this.response = response;
+  }
+}
+
+/**
+ * Sends a call in parts.
+ * @param refusal the error of the call as it was sent; undefined: it was not sent
+ * @throws RpcError, Cancelled (rejects with it)
+ */
+export async function requestInParts(
+  method: RangedMethodOptions,
+  call: RangedCall,
+  filter: RangeFilter,
+  refusal: RpcError | undefined,
+): Promise<NetworkResponse> {
+  if (refusal !== undefined && limitKindOf(refusal.message) === 'none') throw refusal;
+  const cancellation = new Cancellation(call.share);
+  call.caller.add(cancellation);
+  try {
+    const fetch: FetchBlockOfCall = (block) => fetchBlock(method, call, cancellation, block);
+    const resolving = resolveRange(filter, fetch, (block) => isFinal(method, block));
+    const range = await resolving.catch((error: unknown) => {
+      throw refusal === undefined || error instanceof Cancelled ? (error as Error) : refusal;
+    });
+    if (range.to >= range.from) return await new RangeRun(method, call, filter, range, cancellation).run(refusal);
+    if (refusal !== undefined) throw refusal;
+    return await call.sender.sendPart(call.params, call.text, undefined, cancellation, call.record);
+  } catch (error) {
+    if (error instanceof FailedPart) return error.response;
+    throw error;
+  } finally {
+    call.caller.delete(cancellation);
+  }
+}
+
+function isFinal({ final }: RangedMethodOptions, block: number): boolean {
+  return final?.includes(BigInt(block), clock.now()) === true;
+}
+
+async function fetchBlock(
+  { blockByNumber }: RangedMethodOptions,
+  { sender }: RangedCall,
+  cancellation: Cancellation,
+  block: string,
+): ReturnType<FetchBlockOfCall> {
+  const response = parseResponse(await sender.fetchBlock(blockByNumber, block, cancellation));
+  if (response.kind === 'error') throw new FailedPart(response);
+  const { number, hash } = (response.result ?? {}) as { readonly number?: unknown; readonly hash?: unknown };
+  return typeof number === 'string' && typeof hash === 'string' ? { number: Number(number), hash } : undefined;
+}
+
 /**
  * Requests the parts of one range: several at once within the concurrency of the key, each first from the upstream with
- * the fewest parts in progress, in the width that it allows. Parts that are refused are divided.
+ * the fewest parts in progress, in the width that it allows. Parts that are refused are divided. Nothing is returned before
+ * all parts have arrived from one chain.
  */
-export class RangeRun {
-  readonly #options: RangeRunOptions;
+class RangeRun {
+  readonly #method: RangedMethodOptions;
+  readonly #call: RangedCall;
+  readonly #filter: RangeFilter;
+  readonly #range: ResolvedRange;
+  readonly #cancellation: Cancellation;
+  /** Undefined: parts are not cached. */
+  readonly #cache: PartCache | undefined;
+  readonly #received: ReceivedParts;
   readonly #pending = new PendingRanges();
+  /** Parts in progress by the upstream that is to get them. */
   readonly #inProgress = new Map<Upstream, number>();
+  /** Calls of parts in progress. */
+  readonly #calls = new Set<Promise<unknown>>();
+  #sent = 0;
   #workers = 0;
   #maxWorkers = 1;
   /** Lowered when the upstreams are at their limits. */
   #maxAtOnce = MAX_AT_ONCE;
-  readonly #requests: PartRequests;
   #addressesPerCall: number;
   /** Parts that upstreams returned. */
   #returned = 0;
   #failure: unknown;
 
-  constructor(options: RangeRunOptions) {
-    this.#options = options;
-    this.#requests = new PartRequests(options);
-    this.#addressesPerCall = options.filter.addresses.length;
+  constructor(
+    method: RangedMethodOptions,
+    call: RangedCall,
+    filter: RangeFilter,
+    range: ResolvedRange,
+    cancellation: Cancellation,
+  ) {
+    this.#method = method;
+    this.#call = call;
+    this.#filter = filter;
+    this.#range = range;
+    this.#cancellation = cancellation;
+    this.#cache = call.isVerified ? undefined : method.cache;
+    const maxResponseBytes = lower(method.bounds.maxResponseBytes, call.bounds?.maxResponseBytes);
+    this.#received = new ReceivedParts(range, { reservation: call.reservation, maxResponseBytes });
+    this.#addressesPerCall = filter.addresses.length;
   }
 
-  /** Adds a range that was refused, in smaller parts. @throws RpcError if there are none */
-  addRefused(range: BlockRange, refusal: RpcError): void {
-    this.#divide(range, this.#addressesPerCall, refusal);
+  /** @throws RpcError, FailedPart, Cancelled (rejects with it) */
+  async run(refusal: RpcError | undefined): Promise<UpstreamResponse> {
+    try {
+      const { from, to } = this.#range;
+      if (refusal !== undefined) this.#divide({ from, to }, this.#addressesPerCall, refusal);
+      else {
+        this.#method.metrics.split('learned');
+        this.#add({ from, to });
+      }
+      await this.#work();
+      let { hash } = this.#range;
+      for (let isRepeated = false; hash !== undefined; isRepeated = true) {
+        const last = await fetchBlock(this.#method, this.#call, this.#cancellation, hex(to));
+        if (last?.hash === hash) break;
+        if (isRepeated || last === undefined)
+          throw new RpcError('no-upstream', `the chain changed during the request: block ${hex(to)}`);
+        ({ hash } = last);
+        for (const removed of this.#received.removeUnfinal()) this.#add(removed);
+        await this.#work();
+      }
+      return this.#received.join();
+    } catch (error) {
+      this.#received.clear();
+      throw error;
+    }
   }
 
-  add(range: BlockRange): void {
-    this.#pending.add({ ...range, maxBlocks: Infinity });
+  #add({ from, to }: BlockRange): void {
+    this.#pending.add({ from, to, maxBlocks: Infinity });
   }
 
   /** Resolves when all added ranges are received. @throws RpcError, FailedPart, Cancelled (rejects with it) */
-  async work(): Promise<void> {
-    const { share } = this.#options;
+  async #work(): Promise<void> {
+    const { share } = this.#call;
     const others: Promise<void>[] = [];
     // The first worker has the slot of the request, each other one its own.
     const addWorkers = (): void => {
@@ -106,7 +272,7 @@ export class RangeRun {
       }
     } catch (error) {
       this.#failure ??= error;
-      this.#options.cancellation.cancel();
+      this.#cancellation.cancel();
     } finally {
       this.#workers--;
     }
@@ -114,27 +280,26 @@ export class RangeRun {
 
   /** The next part that is not cached. Undefined: there is none, or the run has failed. */
   #next(): SentRange | undefined {
-    const { cache, filter } = this.#options;
     for (;;) {
       const { lowest } = this.#pending;
       if (lowest === undefined || this.#failure !== undefined) return undefined;
-      const cached = cache?.findAtStart(filter, lowest, clock.now());
+      const cached = this.#cache?.findAtStart(this.#filter, lowest, clock.now());
       if (cached === undefined) return this.#cutPart(lowest);
       this.#addCached(this.#pending.takeLowest(cached.to), cached);
     }
   }
 
   #addCached(range: BlockRange, { elements }: FoundPart): void {
-    const { received, record } = this.#options;
-    received.add({ ...range, elements, isFinal: true });
-    const ofPart = record?.part(range.from, range.to);
+    this.#received.add({ ...range, elements, isFinal: true });
+    const ofPart = this.#call.record?.part(range.from, range.to);
     ofPart?.cached('hit');
     ofPart?.ended({ outcome: 'result', results: countElements(elements) });
   }
 
   /** Upstreams that do not have the oldest blocks get parts from the newest ones. @throws RpcError */
   #cutPart(lowest: BlockRange): SentRange {
-    const { candidatesAt, limits, filter, range } = this.#options;
+    const { limits, metrics } = this.#method;
+    const candidatesAt = (block: number): Upstream[] => this.#call.sender.candidatesFor(block, block);
     const atStart = candidatesAt(lowest.from);
     const atEnd = candidatesAt(this.#pending.highest?.to ?? lowest.to).filter((one) => !atStart.includes(one));
     const candidates = [...atStart, ...atEnd];
@@ -143,14 +308,14 @@ export class RangeRun {
     let first: Upstream | undefined;
     for (const one of candidates) if (first === undefined || this.#loadOf(one) < this.#loadOf(first)) first = one;
     const now = clock.now();
-    // Before the first part, the width is not known yet. Later, work would be lost: `PartRequests` counts the parts.
-    if (first !== undefined && limits.isSettled && this.#returned <= 1) limits.checkParts(candidates, range, now);
-    const maxBlocks = first === undefined ? UNPLANNED_BLOCKS : limits.widestFor(first, filter.key, now);
+    // Before the first part, the width is not known yet. Later, work would be lost: `#send` counts the parts.
+    if (first !== undefined && limits.isSettled && this.#returned <= 1) limits.checkParts(candidates, this.#range, now);
+    const maxBlocks = first === undefined ? UNPLANNED_BLOCKS : limits.widestFor(first, this.#filter.key, now);
     const part =
       first === undefined || atStart.includes(first)
         ? this.#pending.takeFirstPart(maxBlocks)
         : this.#pending.takeLastPart(maxBlocks);
-    return new SentRange(part, first, limits, filter, this.#options.countPart);
+    return new SentRange(part, first, limits, this.#filter, metrics);
   }
 
   #loadOf(upstream: Upstream): number {
@@ -169,20 +334,19 @@ export class RangeRun {
   }
 
   async #findOrSend(part: SentRange): Promise<void> {
-    const { cache, filter, received, record } = this.#options;
     const { range } = part;
-    const isFinal = this.#options.isFinal(range.to);
-    const found = isFinal ? await cache?.findDurable(filter, range) : undefined;
+    const wasFinal = isFinal(this.#method, range.to);
+    const found = wasFinal ? await this.#cache?.findDurable(this.#filter, range) : undefined;
     if (found !== undefined) {
       this.#addCached(range, found);
       return;
     }
     const addressesPerCall = this.#addressesPerCall;
-    const ofPart = record?.part(range.from, range.to);
-    const generation = cache?.generation;
+    const ofPart = this.#call.record?.part(range.from, range.to);
+    const generation = this.#cache?.generation;
     let elements: Buffer;
     try {
-      elements = await this.#requests.elementsOf(part, addressesPerCall, ofPart);
+      elements = await this.#elementsOf(part, addressesPerCall, ofPart);
     } catch (error) {
       ofPart?.ended({ outcome: outcomeOf(error) });
       await this.#handleFailure(error, range, addressesPerCall);
@@ -190,19 +354,91 @@ export class RangeRun {
     }
     this.#returned++;
     ofPart?.ended({ outcome: 'result', results: countElements(elements) });
-    received.add({ ...range, elements, isFinal });
+    this.#received.add({ ...range, elements, isFinal: wasFinal });
     part.recordBytes(elements.length);
-    if (isFinal && cache?.generation === generation) cache?.store(filter, range, elements);
+    if (wasFinal && this.#cache?.generation === generation) this.#cache?.store(this.#filter, range, elements);
+  }
+
+  /** The elements of the list of a part. @throws RpcError, FailedPart, Cancelled (rejects with it) */
+  async #elementsOf(part: SentRange, addressesPerCall: number, record: CallRecord | undefined): Promise<Buffer> {
+    const elements =
+      this.#filter.addresses.length <= addressesPerCall
+        ? elementsIn(bytesOf(await this.#send(part, undefined, record)))
+        : await this.#mergedElements(part, addressesPerCall, record);
+    if (elements === undefined) throw new RpcError('no-upstream', 'an upstream returned a result that is not a list');
+    return elements;
+  }
+
+  /** One group of addresses at a time: the part has one slot of the key. */
+  async #mergedElements(part: SentRange, perCall: number, record: CallRecord | undefined): Promise<Buffer | undefined> {
+    const { addresses } = this.#filter;
+    const lists: Buffer[] = [];
+    try {
+      for (let at = 0; at < addresses.length; at += perCall) {
+        const list = bytesOf(await this.#send(part, addresses.slice(at, at + perCall), record));
+        this.#received.take(list.length);
+        lists.push(list);
+      }
+      return await mergeLogs(lists, this.#call.share.name);
+    } finally {
+      for (const { length } of lists) this.#received.giveBack(length);
+    }
+  }
+
+  async #send(
+    part: SentRange,
+    addresses: readonly string[] | undefined,
+    record: CallRecord | undefined,
+  ): Promise<CompleteResponse> {
+    const { charges, sender } = this.#call;
+    if (++this.#sent > MAX_PARTS) throw this.#received.beyond(TOO_MANY_PARTS);
+    const params = this.#filter.paramsOf(part.range, addresses);
+    await this.#charge(params);
+    const request = sender.sendPart(params, JSON.stringify(params), part, this.#cancellation, record);
+    this.#calls.add(request);
+    try {
+      const response = await request;
+      if (response.kind === 'error')
+        throw new FailedPart({ ...response, message: withRange(response.message, part.range) });
+      return response;
+    } catch (error) {
+      if (error instanceof RpcError && error.reason === 'request-too-large') charges.refund(params);
+      throw error;
+    } finally {
+      this.#calls.delete(request);
+    }
+  }
+
+  /** Waits until the rate limit of the key allows the call. @throws RpcError if it does not before the deadline */
+  async #charge(params: readonly unknown[]): Promise<void> {
+    const { charges, deadline } = this.#call;
+    for (;;) {
+      const shortage = await charges.charge(params);
+      if (this.#cancellation.isCancelled) throw new Cancelled();
+      if (shortage === undefined) return;
+      const { reason, waitS = Infinity } = shortage;
+      if (clock.now() + 1_000 * waitS >= deadline) {
+        // The rejection names the range that has arrived.
+        await Promise.allSettled(this.#calls);
+        await clock.sleep(0);
+        throw this.#received.beyond(new RpcError(reason).message);
+      }
+      await clock.sleep(Math.min(1_000 * waitS, MAX_WAIT_MS));
+    }
   }
 
   /** @throws RpcError if the part cannot be requested again */
   async #handleFailure(error: unknown, range: BlockRange, addressesPerCall: number): Promise<void> {
-    const { received, deadline } = this.#options;
     if (error instanceof RpcError && error.reason === 'request-too-large') this.#divide(range, addressesPerCall, error);
-    else if (error instanceof UpstreamsAtLimit && (await this.#waitForCapacity()))
-      this.#pending.add({ ...range, maxBlocks: Infinity });
-    else if (isTimeOver(error, deadline)) throw received.beyond('the time for one call is over');
-    else throw received.memoryError(partFailure(error, range));
+    else if (error instanceof UpstreamsAtLimit && (await this.#waitForCapacity())) this.#add(range);
+    else if (this.#isTimeOver(error)) throw this.#received.beyond('the time for one call is over');
+    else throw this.#received.memoryError(partFailure(error, range));
+  }
+
+  /** Whether an error is due to the deadline: then upstreams had no time to respond. */
+  #isTimeOver(error: unknown): boolean {
+    const isOfUpstreams = error instanceof RpcError && error.reason === 'no-upstream';
+    return isOfUpstreams && clock.now() + MIN_ATTEMPT_MS >= this.#call.deadline;
   }
 
   /**
@@ -210,8 +446,10 @@ export class RangeRun {
    * @returns false if the upstreams have no limits, or if there is no time
    */
   async #waitForCapacity(): Promise<boolean> {
-    const waitMs = this.#options.capacityWaitMs();
-    if (waitMs === undefined || clock.now() + waitMs >= this.#options.deadline) return false;
+    const now = clock.now();
+    const waits = this.#method.candidates.flatMap(({ limits }) => limits?.waitMs(now) ?? []);
+    const waitMs = Math.min(...waits);
+    if (now + waitMs >= this.#call.deadline) return false;
     this.#maxAtOnce = Math.max(1, this.#workers - 1);
     if (this.#workers === 1) await clock.sleep(Math.min(waitMs, MAX_WAIT_MS));
     return true;
@@ -227,7 +465,7 @@ export class RangeRun {
       this.#pending.add({ ...range, maxBlocks: blocks });
     } else if (kind === 'none' || maxBlocks === 0) throw partFailure(refusal, range);
     else this.#pending.add({ ...range, maxBlocks });
-    this.#options.onSplit(kind);
+    this.#method.metrics.split(kind);
   }
 }
 
@@ -236,4 +474,16 @@ function outcomeOf(error: unknown): string {
   if (error instanceof Cancelled) return 'cancelled';
   if (!(error instanceof RpcError)) return 'upstream-error';
   return error.reason === 'request-too-large' ? `too-large:${limitKindOf(error.message)}` : error.reason;
+}
+
+/** The failure of the whole request because of one part, which its message names. Other errors stay as they are. */
+function partFailure(failure: unknown, range: BlockRange): unknown {
+  if (!(failure instanceof RpcError)) return failure;
+  const { reason, retryAfterS } = failure;
+  if (reason !== 'no-upstream' && reason !== 'node-state' && reason !== 'request-too-large') return failure;
+  return new RpcError(reason, withRange(failure.message, range), retryAfterS === undefined ? {} : { retryAfterS });
+}
+
+function withRange(message: string, { from, to }: BlockRange): string {
+  return `${message} (fromBlock ${hex(from)}, toBlock ${hex(to)})`;
 }

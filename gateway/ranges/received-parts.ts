@@ -39,10 +39,6 @@ export class ReceivedParts {
     this.#bounds = bounds;
   }
 
-  get isEmpty(): boolean {
-    return this.#parts.length === 0;
-  }
-
   /** @throws RpcError beyond-bound, overloaded */
   add(part: Part): void {
     const { maxResponseBytes: max } = this.#bounds;

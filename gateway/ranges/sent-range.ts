@@ -1,13 +1,11 @@
 import { clock } from '../clock/clock.ts';
-import type { PartOutcome } from '../metrics/routing-metrics.ts';
+import type { NetworkRangeMetrics } from '../metrics/routing-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { blocksIn, type BlockRange } from './pending-ranges.ts';
 import type { RangeFilter } from './range-filter.ts';
 import type { RangeLimits } from './range-limits.ts';
-
-export type CountPart = (upstream: string, outcome: PartOutcome) => void;
 
 /** A range that is sent in one call, which may be a part of a larger one. Records at the limits what upstreams return to it. */
 export class SentRange {
@@ -18,22 +16,22 @@ export class SentRange {
   hasSkipped = false;
   readonly #limits: RangeLimits<Upstream>;
   readonly #filter: RangeFilter;
-  readonly #count: CountPart | undefined;
+  readonly #metrics: NetworkRangeMetrics | undefined;
   #returnedBy: Upstream | undefined;
 
-  /** @param count undefined: the range is no part of a larger one */
+  /** @param metrics undefined: the range is no part of a larger one */
   constructor(
     range: BlockRange,
     first: Upstream | undefined,
     limits: RangeLimits<Upstream>,
     filter: RangeFilter,
-    count?: CountPart,
+    metrics?: NetworkRangeMetrics,
   ) {
     this.range = range;
     this.first = first;
     this.#limits = limits;
     this.#filter = filter;
-    this.#count = count;
+    this.#metrics = metrics;
   }
 
   /** Whether the upstream has not refused such a range before. */
@@ -51,18 +49,18 @@ export class SentRange {
 
   /** The upstream returned that the range or its result is too large. */
   refused(upstream: Upstream, response: UpstreamResponse | undefined): void {
-    this.#count?.(upstream.name, 'too-large');
+    this.#metrics?.partSent(upstream.name, 'too-large');
     const kind = limitKindOf(response?.kind === 'error' ? response.message : '');
     this.#limits.recordRefused(upstream, this.#filter.key, kind, blocksIn(this.range), clock.now());
   }
 
   /** The upstream returned nothing usable. */
   failed(upstream: Upstream): void {
-    this.#count?.(upstream.name, 'failed');
+    this.#metrics?.partSent(upstream.name, 'failed');
   }
 
   returned(upstream: Upstream): void {
-    this.#count?.(upstream.name, 'result');
+    this.#metrics?.partSent(upstream.name, 'result');
     this.#returnedBy = upstream;
   }
 

@@ -42,7 +42,7 @@ import { compileParamChecks } from '../spec/check-params.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 import { compileResultCheck } from '../spec/result-check.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
-import type { LocalChains } from '../local-chain/local-chains.ts';
+import type { LocalChains } from '../networks/local-chains.ts';
 import { UpstreamConditions } from '../upstreams/upstream-conditions.ts';
 import { summariseUpstreams } from '../upstreams/upstream-status.ts';
 import { EventList } from '../observability/event-list.ts';

@@ -93,7 +93,7 @@ describe('the banner', () => {
       { address: '0xaa', privateKey: '0x01' },
       { address: '0xbb', privateKey: '0x02' },
     ];
-    const lines = linesOf({ funded: { mnemonic: 'test junk', accounts } });
+    const lines = linesOf({ funded: { mnemonic: 'test junk', balance: 10_000, accounts } });
     expect(lines.slice(lines.indexOf('') + 4, -3)).toEqual([
       '',
       'Accounts of the local chain, with 10000 ETH each: address and private key, both public',

@@ -7,7 +7,7 @@ import type * as Ethers from 'ethers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
-import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { callLocalNode } from '../../local-chain/local-node.ts';
 import { makeWorld, type World } from './world.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 

@@ -1,5 +1,5 @@
-import { counterContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
-import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { counterContract } from '../../local-chain/demo-contracts/demo-contracts.ts';
+import { callLocalNode } from '../../local-chain/local-node.ts';
 import type { Row } from './ponder.ts';
 
 const BLOCKS_PER_STEP = 500;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { callLocalNode } from '../../local-chain/local-node.ts';
 import { eventually } from '../support/eventually.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startHardhatNode, type HardhatNode } from './hardhat-node.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import type { DemoChain } from '../../gateway/local-chain/demo-chain.ts';
+import type { DemoChain } from '../../local-chain/demo-chain.ts';
 
 /** One HTTP request of the fuzz test. */
 export interface FuzzRequest {

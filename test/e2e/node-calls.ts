@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { DemoChain } from '../../gateway/local-chain/demo-chain.ts';
+import type { DemoChain } from '../../local-chain/demo-chain.ts';
 
 /**
  * Calls that a real node can serve, and a part of the expected result.

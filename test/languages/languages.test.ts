@@ -6,7 +6,7 @@ import { getAddress, parseEther, parseGwei } from 'viem';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { counterContract, gateContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
+import { counterContract, gateContract } from '../../local-chain/demo-contracts/demo-contracts.ts';
 import { findGeth } from '../nodes/find-geth.ts';
 import { startDevGeth, type Geth } from '../nodes/geth.ts';
 import { makeBlobTransaction } from '../parity/blob-transaction.ts';

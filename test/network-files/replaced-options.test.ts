@@ -7,7 +7,7 @@ const table = 'gateway/network-files/options/network-options.ts';
 const readers = [
   'gateway/call/charge.ts',
   'gateway/verify/evidence/audit-requests.ts',
-  'gateway/local-chain/local-chains.ts',
+  'gateway/networks/local-chains.ts',
   'gateway/networks/network.ts',
   'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
-import { callLocalNode, startLocalNode, type LocalNode } from '../../gateway/local-chain/local-node.ts';
+import { callLocalNode, startLocalNode, type LocalNode } from '../../local-chain/local-node.ts';
 import { developmentMethods } from '../../gateway/spec/methods.generated.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';

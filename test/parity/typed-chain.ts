@@ -1,6 +1,6 @@
 import { keccak256, parseGwei, type TransactionSerializable } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { counterContract, gateContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
+import { counterContract, gateContract } from '../../local-chain/demo-contracts/demo-contracts.ts';
 import { makeBlobTransaction } from './blob-transaction.ts';
 import { fetchResult, type RpcEndpoint } from './rpc-endpoint.ts';
 import { eventually } from '../support/eventually.ts';

@@ -2,12 +2,8 @@ import { expect, it } from 'vitest';
 import { parse, sourcesIn } from './imports.ts';
 import { methodNamesIn } from './method-names.ts';
 
-/** The table of handlers, the demo chain and the doctor. */
-const allowed = [
-  'gateway/spec/handlers.ts',
-  ...['gateway/cli/banner.ts', 'gateway/cli/demo.ts', 'gateway/local-chain/'],
-  'gateway/doctor/',
-];
+/** The table of handlers, the banner and the doctor. */
+const allowed = ['gateway/spec/handlers.ts', 'gateway/cli/banner.ts', 'gateway/doctor/'];
 
 const hint =
   'names of methods stand in schemas/methods: add a property or a `role` under x-gatehouse, and use MethodSpec or nodeMethods';
@@ -16,7 +12,7 @@ const found = sourcesIn('gateway')
   .filter((file) => !file.endsWith('.generated.ts'))
   .map((file) => [file, methodNamesIn(parse(file), file.startsWith('gateway/normalise/errors/'))] as const);
 
-it('no code outside the table of handlers, the demo chain and the doctor names a method', () => {
+it('no code outside the table of handlers, the banner and the doctor names a method', () => {
   const others = found.filter(([file]) => !allowed.some((place) => file.startsWith(place)));
   expect(
     others.flatMap(([, names]) => names),

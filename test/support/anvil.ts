@@ -1,6 +1,6 @@
 import { openLog } from '../../gateway/config/log.ts';
-import { makeDemoChain, type DemoChain } from '../../gateway/local-chain/demo-chain.ts';
-import { startLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { makeDemoChain, type DemoChain } from '../../local-chain/demo-chain.ts';
+import { startLocalNode } from '../../local-chain/local-node.ts';
 
 export interface Anvil {
   readonly url: string;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { eventually } from '../support/eventually.ts';
-import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { callLocalNode } from '../../local-chain/local-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import type { Lie } from './lying-node.ts';
 import { withVerification } from './with-verification.ts';

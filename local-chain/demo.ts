@@ -1,6 +1,8 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DemoChain } from '../local-chain/demo-chain.ts';
+import { curlLine } from '../gateway/cli/curl-line.ts';
+import { UsageError } from '../gateway/cli/key-options.ts';
+import type { DemoChain } from './demo-chain.ts';
 
 /** Data that a running gateway writes for `gatehouse demo`: address, key and content of its local chain. */
 export interface Demo {
@@ -35,19 +37,14 @@ export function removeDemo(dataDir: string): void {
 /**
  * Makes a comment and a shell line for each example on the local chain.
  * @param givenKey replaces the development key
- * @throws DemoError if no gateway with a local chain runs, or without a key
+ * @returns undefined if no gateway with a local chain runs
+ * @throws UsageError without a key
  */
-export function demoLines(dataDir: string, givenKey?: string): string[] {
+export function demoLines(dataDir: string, givenKey?: string): string[] | undefined {
   const demo = readDemoFile(dataDir);
-  if (demo === undefined || !isRunning(demo.pid)) {
-    throw new DemoError(
-      'no gateway with a local chain is running here: run `npm start` first, then this in another shell',
-    );
-  }
+  if (demo === undefined || !isRunning(demo.pid)) return undefined;
   const key = givenKey ?? demo.key;
-  if (key === undefined) {
-    throw new DemoError('this gateway has no development key: pass a key with --key <key>');
-  }
+  if (key === undefined) throw new UsageError('this gateway has no development key: pass a key with --key <key>');
   const { caller, counter, gate, setTransaction, transferTransaction, blockHash } = demo.chain;
   const url = callUrl(demo.baseUrl, key);
   // Base URLs of networks differ only in the last part of the path.
@@ -83,29 +80,13 @@ export function demoLines(dataDir: string, givenKey?: string): string[] {
   ];
 }
 
-/** The demo cannot be shown. The message is one line for the operator. */
-export class DemoError extends Error {
-  override readonly name = 'DemoError';
-}
-
 /** Makes the shell line that reads the number of the counter from the storage of the local chain. */
 export function storageLine(url: string, { counter }: DemoChain): string {
   return curlLine(url, 'eth_getStorageAt', [counter.address, counter.numberPosition, 'latest']);
 }
 
-/** Makes a POSIX shell line that sends a JSON-RPC call; curl adds a line break to the response. @param options of curl */
-export function curlLine(url: string, method: string, params: unknown[], options: readonly string[] = []): string {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  const more = options.map((option) => ` ${quoted(option)}`).join('');
-  return `curl -sSw '\\n'${more} ${quoted(url)} -H 'content-type: application/json' -d ${quoted(body)}`;
-}
-
 function callUrl(baseUrl: string, key: string): string {
   return `${baseUrl}/v3/${key}`;
-}
-
-function quoted(text: string): string {
-  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 function demoPath(dataDir: string): string {

@@ -1,12 +1,10 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { clock } from '../clock/clock.ts';
-import type { Log } from '../config/log.ts';
-import { packageRoot } from '../config/package.ts';
+import { clock } from '../gateway/clock/clock.ts';
+import { findAnvil } from '../gateway/config/find-anvil.ts';
+import type { Log } from '../gateway/config/log.ts';
 import { ACCOUNT_BALANCE, AccountsFile, type FundedAccounts } from './funded-accounts.ts';
 
 /** A node that the gateway runs on this machine: anvil from npm, with a chain in memory that ends with the process. */
@@ -23,27 +21,6 @@ const READY_TIMEOUT_MS = 10_000;
 const PROBE_INTERVAL_MS = 20;
 const KILL_TIMEOUT_MS = 2_000;
 const MAX_ERROR_CHARS = 500;
-
-/** Anvil's binary by platform, in Node's spelling `platform-arch`. */
-const anvilPackages: Readonly<Record<string, string>> = {
-  'darwin-arm64': '@foundry-rs/anvil-darwin-arm64/bin/anvil',
-  'darwin-x64': '@foundry-rs/anvil-darwin-amd64/bin/anvil',
-  'linux-arm64': '@foundry-rs/anvil-linux-arm64/bin/anvil',
-  'linux-x64': '@foundry-rs/anvil-linux-amd64/bin/anvil',
-  'win32-x64': '@foundry-rs/anvil-win32-amd64/bin/anvil.exe',
-};
-
-/** The path of anvil's binary; undefined if it is not installed (production) or not published for this platform. */
-export function findAnvil(): string | undefined {
-  const binary = anvilPackages[`${process.platform}-${process.arch}`];
-  if (binary === undefined) return undefined;
-  try {
-    // Not the package's `bin`: that is a Node process which starts the binary, and a SIGKILL of it would orphan the node.
-    return createRequire(join(packageRoot, 'package.json')).resolve(binary);
-  } catch {
-    return undefined;
-  }
-}
 
 export async function startLocalNode({ chainId, log }: { chainId: number; log: Log }): Promise<LocalNode> {
   const binary = findAnvil();

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 /** The accounts of a development node that have ether. Their private keys are public: all development nodes have the same. */
 export interface FundedAccounts {
   readonly mnemonic: string;
+  /** Ether of each account at the start. */
+  readonly balance: number;
   readonly accounts: readonly { readonly address: string; readonly privateKey: string }[];
 }
 
@@ -26,7 +28,7 @@ export class AccountsFile {
       };
       const { available_accounts: addresses, private_keys: keys, wallet } = written;
       const accounts = addresses.map((address, index) => ({ address, privateKey: keys[index] ?? '' }));
-      return { mnemonic: wallet.mnemonic, accounts };
+      return { mnemonic: wallet.mnemonic, balance: ACCOUNT_BALANCE, accounts };
     } catch {
       return undefined;
     }

@@ -1,4 +1,5 @@
-import type { Log } from '../config/log.ts';
+import { findAnvil } from '../config/find-anvil.ts';
+import { errorCode, type Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import {
   upstreamIdentity,
@@ -6,9 +7,19 @@ import {
   type FixedUpstreamOptions,
   type NetworkConfig,
 } from '../network-files/network-config.ts';
-import { makeDemoChain, type DemoChain } from './demo-chain.ts';
-import type { FundedAccounts } from './funded-accounts.ts';
-import { findAnvil, startLocalNode, type LocalNode } from './local-node.ts';
+import type { DemoChain } from '../../local-chain/demo-chain.ts';
+import type { FundedAccounts } from '../../local-chain/funded-accounts.ts';
+import type { LocalNode } from '../../local-chain/local-node.ts';
+
+/** The folder local-chain/; undefined in images, which do not have it. */
+export async function loadLocalChain() {
+  try {
+    return await import('../../local-chain/local-chain.ts');
+  } catch (error) {
+    if (errorCode(error) === 'ERR_MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
 
 /** The URL of a spawned upstream, and when it is ready. */
 export interface Spawned {
@@ -86,8 +97,10 @@ export class LocalChains {
   }
 
   async #start({ slug, chainId }: ChainConfig, identity: string): Promise<void> {
-    const node = await startLocalNode({ chainId, log: this.#log });
-    const ready = node.ready.then(async (funded) => ({ slug, funded, chain: await makeDemoChain(node.url) }));
+    const local = await loadLocalChain();
+    if (local === undefined) throw new Error('the folder local-chain/ is missing');
+    const node = await local.startLocalNode({ chainId, log: this.#log });
+    const ready = node.ready.then(async (funded) => ({ slug, funded, chain: await local.makeDemoChain(node.url) }));
     this.#chains.set(identity, { url: node.url, ready, node });
     const made = ready.catch((error: unknown) => {
       // The chain was stopped before it was ready: not an error.
