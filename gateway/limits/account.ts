@@ -25,8 +25,9 @@ import { utcDate } from './utc-date.ts';
 export const EXCHANGE_MS = 100;
 /** A process counts by itself for this time after an exchange: one interval, and the way to Redis. */
 const KNOWN_MS = 2 * EXCHANGE_MS;
-/** Part of what is left of a limit that a process takes by itself between two exchanges: so ten processes never exceed it. */
-const MAX_PART = 1 / 16;
+/** Parts of what is left that a process takes by itself between two exchanges. A quota below 100 is exact. */
+const MAX_QUOTA_PART = 1 / 100;
+const MAX_BURST_PART = 1 / 16;
 const SECOND_MS = 1_000;
 const NO_CONNECTION = -1;
 
@@ -80,18 +81,23 @@ export class Account {
     return this.connection === connection && now - this.#confirmedAt < KNOWN_MS;
   }
 
-  /** Whether a charge is so far from each limit that this process may take it by itself. */
-  isFar(limits: KeyLimits, charge: Charge, now: number): boolean {
+  /**
+   * Whether a charge is so far from each limit that this process may take it by itself.
+   * @param own what it has taken by itself
+   */
+  isFar(limits: KeyLimits, charge: Charge, now: number, own = this.unsent): boolean {
     const { since, current, previous } = this.#used;
-    const inLastSecond = current + previous * Math.max(0, 1 - (now - since) / SECOND_MS) + this.unsent.units;
+    const inLastSecond = current + previous * Math.max(0, 1 - (now - since) / SECOND_MS) + own.units;
     return limitsOf(limits).every((limit) => {
       const units = unitsFor(limit, charge);
       if (units === 0) return true;
       const left = limit.size - usedOf(this.state, limit, now) - units;
       const isRate = limit.reason === 'rate-limit';
-      const unsent = isRate ? (this.unsent.buckets.get(limit.method)?.units ?? 0) : this.unsent.units;
-      const maxUnsent = Math.min(left * MAX_PART, isRate ? (limit.perSecond * EXCHANGE_MS) / SECOND_MS : Infinity);
-      return left > inLastSecond && unsent + units <= maxUnsent;
+      const taken = isRate ? (own.buckets.get(limit.method)?.units ?? 0) : own.units;
+      const maxTaken = isRate
+        ? Math.min(left * MAX_BURST_PART, (limit.perSecond * EXCHANGE_MS) / SECOND_MS)
+        : left * MAX_QUOTA_PART;
+      return left > inLastSecond && taken + units <= maxTaken;
     });
   }
 

@@ -194,14 +194,9 @@ export function briefShortage(
 
 /** Takes a charge without checking the limits. Negative units are given back, but for what has returned meanwhile. */
 export function take(state: LimitState, key: KeyLimits, charge: Charge, now: number, date: UtcDate): void {
-  startNewPeriods(state, date);
-  state.dayUsed = addUnits(state.dayUsed, charge.units);
-  state.monthUsed = addUnits(state.monthUsed, charge.units);
-  for (const limit of limitsOf(key)) {
-    const units = unitsFor(limit, charge);
-    if (units !== 0 && limit.reason === 'rate-limit')
-      setMissing(state, limit.method, Math.max(0, missingUnits(state, limit, now) + units), now);
-  }
+  const deltas = newDeltas();
+  addCharge(deltas, key, charge);
+  addDeltas(state, deltas, 1, now, date);
 }
 
 /** Adds the units of a charge to deltas, `factor` times; 0: only names the buckets that it counts for. */

@@ -174,6 +174,10 @@ export class Limiter {
   /** Exchanges the accounts that were charged here, after an interval. */
   #exchangeSoon(account: Account): void {
     this.#due.add(account);
+    this.#startTimer();
+  }
+
+  #startTimer(): void {
     this.#timer ??= clock.setTimeout(() => void this.#exchangeDue(), EXCHANGE_MS).unref();
   }
 
@@ -183,7 +187,7 @@ export class Limiter {
     while (due.length > 0)
       await Promise.all(due.splice(0, MAX_PER_TRIP).map((account) => this.#exchange(account, this.#sums)));
     this.#timer = undefined;
-    for (const account of this.#due) this.#exchangeSoon(account);
+    if (this.#due.size > 0) this.#startTimer();
   }
 
   /** Exchanges the sums of an account until no charge waits, and nothing is given back. Never rejects. */
@@ -221,17 +225,20 @@ export class Limiter {
   }
 
   /**
-   * One round trip. It adds the charges that fit by what is known here: one, if that is old. The sums decide whether they are
-   * taken, and which of the others wait for the next round trip. What is not taken is given back.
+   * One round trip. It adds the charges that fit by what is known here; if that is old, the first one, and the next ones far from
+   * the limits. The sums decide whether they are taken, and which of the others wait for the next round trip. What is not taken is
+   * given back.
    */
   async #send(account: Account, batch: readonly WaitingCharge[], sums: SharedSums): Promise<void> {
     const { state } = account;
     const [now, date] = [clock.now(), utcDate()];
     const isKnown = account.isKnown(sums, now);
     const [unsent, asked, added] = [account.takeUnsent(now), newDeltas(), new Set<WaitingCharge>()];
+    let mayAdd = true;
     for (const each of batch) {
       const { limits, charge } = each;
-      const isAdded = (isKnown || added.size === 0) && shortageOf(state, limits, charge, now, date) === undefined;
+      mayAdd &&= isKnown || added.size === 0 || account.isFar(limits, charge, now, asked);
+      const isAdded = mayAdd && shortageOf(state, limits, charge, now, date) === undefined;
       addCharge(asked, limits, charge, isAdded ? 1 : 0);
       if (!isAdded) continue;
       added.add(each);

@@ -163,9 +163,6 @@ export class ShareCounts {
   #add(share: PublicShare, counted: readonly Counted[], charge: Charge): void {
     for (const { entry, limits } of counted) {
       take(entry.state, limits, charge, clock.now(), utcDate());
-      const bucket = entry.state.buckets.get('');
-      // What has returned meanwhile is not given back.
-      if (bucket !== undefined) bucket.missing = Math.max(0, bucket.missing);
     }
     if (isWhole(share, counted)) {
       const key = this.#keyOf(share);
