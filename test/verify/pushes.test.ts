@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { callLocalNode } from '../../local-chain/local-node.ts';
 import { encodeHeader } from '../../gateway/verify/proofs/check-header.ts';
 import { hashOf, quantityOf } from '../../gateway/verify/proofs/hex.ts';
 import { openSubscriber, type Subscriber } from '../subscriptions/subscriber.ts';
