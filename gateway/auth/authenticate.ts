@@ -203,9 +203,9 @@ export class Authenticator {
       return this.#tokens.confirm(access, access.token, marginMs);
     }
     if (access.keyToken !== undefined) {
-      const { of, keyDigest, text } = access.keyToken;
+      const { of, keyDigest, text, endsAt } = access.keyToken;
       const own = this.#confirmKey(keyDigest, marginMs);
-      if (own === of) return this.withToken(own, keyDigest, text);
+      if (own === of && clock.unixMs() < endsAt) return access;
       return Promise.resolve(own).then((current) => this.withToken(current, keyDigest, text));
     }
     const own = this.#confirmKey(digest, marginMs);

@@ -52,11 +52,15 @@ export function sentKey(pathKey: string, headers: IncomingHttpHeaders, places: K
   for (const each of [places.keyHeaders ? headers['x-api-key'] : undefined, bearer, offered]) {
     if (each === undefined || each === key) continue;
     // It stands beside the key, and narrows it.
-    if (isToken(String(each)) && isWellFormedKey(key)) continue;
-    if (key !== '') throw new RpcError('key-invalid', 'invalid project id: path and headers have different keys');
+    if (each === tokenBeside(key, headers) && isToken(each) && isWellFormedKey(key)) continue;
+    if (key !== '') throw differentKeys();
     key = String(each);
   }
   return key;
+}
+
+export function differentKeys(): RpcError {
+  return new RpcError('key-invalid', 'invalid project id: path and headers have different keys');
 }
 
 /** What stands beside a key, where a token may be; undefined: nothing. @param key of the request */

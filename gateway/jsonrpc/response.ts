@@ -27,8 +27,6 @@ export interface RpcResponse {
   readonly allowance?: Allowance | undefined;
   /** HTTP reason phrase; undefined: that of the status. */
   readonly reasonPhrase?: string | undefined;
-  /** The sockets of the key are closed after it. */
-  readonly closesSockets?: boolean | undefined;
 }
 
 /** @param id the call's id as JSON text  @param result as JSON text */
@@ -71,11 +69,11 @@ export function rejectionResponse(id: string, error: RpcError): RpcResponse {
 
 function infuraResponse(
   id: string,
-  { message: details, reason, retryAfterS, allowance }: RpcError,
+  { message: details, retryAfterS, allowance }: RpcError,
   { status, event, message }: InfuraError,
 ): RpcResponse {
   const body = `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code: status, event, message, details })}}`;
-  return { status, body, retryAfterS, allowance, reasonPhrase: message, closesSockets: reason !== 'rate-limit' };
+  return { status, body, retryAfterS, allowance, reasonPhrase: message };
 }
 
 /** The response for a body rejected as a whole. Its id is null, except for a batch with too many requests. */
@@ -86,10 +84,10 @@ export function bodyRejectionResponse(error: RpcError): RpcResponse {
 
 /** Copies field by field: V8 creates slow objects from a spread with further fields. */
 export function withAllowance(
-  { status, body, result, retryAfterS, reasonPhrase, closesSockets }: RpcResponse,
+  { status, body, result, retryAfterS, reasonPhrase }: RpcResponse,
   allowance: RpcResponse['allowance'],
 ): RpcResponse {
-  return { status, body, result, retryAfterS, allowance, reasonPhrase, closesSockets };
+  return { status, body, result, retryAfterS, allowance, reasonPhrase };
 }
 
 function errorBody(id: string, code: number, message: string, data: string | undefined): string {

@@ -176,9 +176,28 @@ it('the public keys of a key are listed and removed; the tokens of a removed one
   const listed = await runTokens('list', one.id, '--json');
   expect(JSON.parse(listed.out)).toEqual([{ kid: one.kid, name: 'ci', algorithm: 'ES256' }]);
   expect((await runTokens('list', one.id)).out).toContain(`${one.kid}  ci    ES256`);
+  const { out } = await runTokens('add', one.id, pemFile(newPair('ec').publicKey), '--name', 'next', '--json');
+  const next = JSON.parse(out) as { kid: string };
   expect(await runTokens('remove', one.id, one.kid)).toMatchObject({ exitCode: 0 });
-  const second = await newKey();
-  await eventually(async () => (await send(second.key, token)).status === 401);
+  await eventually(async () => (await send(one.key, token)).status === 401);
+  expect(await send(one.key, token)).toEqual(rejected('its kid is not known for this project id'));
+  // Without any public key, too: the token would otherwise get the whole key.
+  expect(await runTokens('remove', one.id, next.kid)).toMatchObject({ exitCode: 0 });
+  expect((await runTokens('list', one.id, '--json')).out).toBe('[]\n');
+  await eventually(async () => (await gateway.gateway.keys.show(one.id))?.permissions?.['tokenKeys'] === '');
+  expect(await send(one.key, token)).toEqual(rejected('its kid is not known for this project id'));
+  expect(await send(one.key, undefined)).toEqual({ status: 200 });
+});
+
+it('public keys that are registered at the same moment are all registered, and one that is removed meanwhile is removed', async () => {
+  const one = await newKey();
+  const add = (): Promise<KeysRun> =>
+    runTokens('add', one.id, pemFile(newPair('ec').publicKey), '--name', 'ci', '--json');
+  const runs = await Promise.all([add(), runTokens('remove', one.id, one.kid), add()]);
+  expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+  const kids = [runs[0], runs[2]].map(({ out }) => (JSON.parse(out) as { kid: string }).kid);
+  const listed = JSON.parse((await runTokens('list', one.id, '--json')).out) as { kid: string }[];
+  expect(listed.map(({ kid }) => kid).sort()).toEqual(kids.sort());
 });
 
 describe('each of these has its own sentence:', () => {

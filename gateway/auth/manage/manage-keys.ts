@@ -89,17 +89,9 @@ export class KeyManager {
    * @throws KeyOperationError if the key does not exist; InvalidPermissionsError if the result would be invalid
    */
   async update(id: string, change: PermissionChange, secret?: boolean): Promise<CreatedKey> {
-    const record = await this.#existing(id);
-    const { requireToken, tokenKeys } = mergePermissions(record.permissions, change);
-    if (requireToken !== undefined && tokenKeys === undefined)
-      throw new KeyOperationError(
-        'no-token-key',
-        `The key ${id} requires tokens and would have no public key`,
-        addTokenKey,
-      );
     const created = secret === true ? makeSecret() : undefined;
     const all = { ...change, ...(secret !== undefined && { secrets: created && digestOf(created) }) };
-    await this.#write(record, all);
+    await this.#write(id, () => all);
     const shown = { id, ...(created !== undefined && { secret: created }) };
     return this.#audited(shown, 'update', id, Object.keys(all).join(' '), this.#warningsFor(mergePermissions({}, all)));
   }
@@ -116,30 +108,35 @@ export class KeyManager {
    * @throws KeyOperationError if it is no such key, or the fourth one
    */
   async addTokenKey(id: string, pem: string, name: string): Promise<TokenKeyAdded> {
-    const { permissions = {} } = await this.#existing(id);
     const { kid, entry } = tokenKeyEntry(id, name, readPublicKey(pem));
-    const before = tokenKeysIn(permissions);
-    if (before.some((one) => one.kid === kid))
-      throw new KeyOperationError(
-        'already-exists',
-        `This public key is registered already, as ${kid}`,
-        'nothing to do',
-      );
-    if (before.length >= MAX_TOKEN_KEYS)
-      throw new KeyOperationError('already-exists', `The key ${id} has three public keys`, 'remove one of them');
-    const tokenKeys = [permissions['tokenKeys'] ?? [], entry].flat().join(',');
-    const { warnings } = await this.update(id, { tokenKeys });
-    return { id, kid, ...(warnings !== undefined && { warnings }) };
+    await this.#write(id, (permissions) => {
+      const before = tokenKeysIn(permissions);
+      if (before.some((one) => one.kid === kid))
+        throw new KeyOperationError(
+          'already-exists',
+          `This public key is registered already, as ${kid}`,
+          'nothing to do',
+        );
+      if (before.length >= MAX_TOKEN_KEYS)
+        throw new KeyOperationError('already-exists', `The key ${id} has three public keys`, 'remove one of them');
+      return { tokenKeys: before.length === 0 ? entry : `${permissions['tokenKeys'] ?? ''},${entry}` };
+    });
+    return this.#audited({ id, kid }, 'update', id, 'tokenKeys');
   }
 
-  /** @throws KeyOperationError if there is none with this `kid`, or tokens are required and it is the last one */
+  /**
+   * A key without public keys still rejects tokens, if it had some: with a removed one, a token must not get the whole key.
+   * @throws KeyOperationError if there is none with this `kid`, or tokens are required and it is the last one
+   */
   async removeTokenKey(id: string, kid: string): Promise<CreatedKey> {
-    const { permissions = {} } = await this.#existing(id);
-    const entries = (permissions['tokenKeys'] ?? '').split(',').filter((entry) => entry.trim() !== '');
-    const others = entries.filter((entry) => !entry.trim().startsWith(`${kid}@`));
-    if (others.length === entries.length)
-      throw new KeyOperationError('missing', `The key ${id} has no public key with this kid`, 'see keys tokens list');
-    return this.update(id, { tokenKeys: others.length === 0 ? undefined : others.join(',') });
+    await this.#write(id, ({ tokenKeys = '' }) => {
+      const entries = tokenKeys.split(',').filter((entry) => entry.trim() !== '');
+      const others = entries.filter((entry) => !entry.trim().startsWith(`${kid}@`));
+      if (others.length === entries.length)
+        throw new KeyOperationError('missing', `The key ${id} has no public key with this kid`, 'see keys tokens list');
+      return { tokenKeys: others.join(',') };
+    });
+    return this.#audited({ id }, 'update', id, 'tokenKeys');
   }
 
   /** Makes a key with the same permissions and limits; the old key expires after `graceMs`. */
@@ -172,7 +169,7 @@ export class KeyManager {
     }
     const secret = makeSecret();
     const secrets = withNewSecret(previous, digestOf(secret), (expiresAt) => earlierEnd(expiresAt, graceMs));
-    await this.#write(record, { secrets });
+    await this.#write(id, () => ({ secrets }));
     return this.#audited({ id, secret }, 'rotate', id, 'secret');
   }
 
@@ -266,9 +263,17 @@ export class KeyManager {
     return record;
   }
 
-  async #write({ id, permissions }: KeyRecord, change: PermissionChange): Promise<void> {
-    parsePermissions(mergePermissions(permissions, change));
-    if ((await this.#store.update(id, change)) === undefined) throw noSuchKey(id);
+  /** @throws KeyOperationError if the key does not exist; InvalidPermissionsError; the error of `changeOf` */
+  async #write(id: string, changeOf: (permissions: PermissionTexts) => PermissionChange): Promise<void> {
+    const updated = await this.#store.update(id, (permissions) => {
+      const change = changeOf(permissions);
+      const after = mergePermissions(permissions, change);
+      parsePermissions(after);
+      if (after['requireToken'] === undefined || tokenKeysIn(after).length > 0) return change;
+      const problem = `The key ${id} requires tokens and would have no public key`;
+      throw new KeyOperationError('no-token-key', problem, addTokenKey);
+    });
+    if (updated === undefined) throw noSuchKey(id);
   }
 
   #warningsFor(permissions: PermissionTexts): string[] {
@@ -280,13 +285,13 @@ export class KeyManager {
   }
 
   /** Returns the result even if the audit entry cannot be written: a new key or secret is shown only once. */
-  async #audited(
-    created: CreatedKey,
+  async #audited<Created extends CreatedKey>(
+    created: Created,
     act: AuditEntry['act'],
     id: string,
     detail: string,
     warnings: string[] = [],
-  ): Promise<CreatedKey> {
+  ): Promise<Created> {
     await this.#audit(act, id, detail).catch(() => {
       warnings.push('the operation succeeded, but its audit entry could not be written');
     });

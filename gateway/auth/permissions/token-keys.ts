@@ -20,8 +20,9 @@ export interface TokenRules {
   readonly isRequired: boolean;
 }
 
-/** Reads `<kid>@<name>@<SPKI in base64>`, separated by commas. */
+/** Reads `<kid>@<name>@<SPKI in base64>`, separated by commas; '': none is left. */
 export function readTokenKeys(text: string): readonly TokenKey[] | undefined {
+  if (text === '') return [];
   const keys = readEntries(text, (entry) => {
     const [, kid = '', name = '', base64 = ''] = /^([0-9a-f]{32})@([\w.-]{1,40})@([\w+/]+=*)$/.exec(entry) ?? [];
     const publicKey = publicKeyOf({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' });
@@ -40,6 +41,7 @@ export function tokenKeyEntry(id: string, name: string, publicKey: KeyObject): {
 
 /** The text without the public keys. */
 export function displayedTokenKeys(text: string): string {
+  if (text === '') return 'none';
   return text.replaceAll(/@[\w+/]+=*(?=\s*(,|$))/g, '');
 }
 

@@ -244,12 +244,20 @@ export class KeyStore {
     return this.#edit((await this.#withIds([id]))(id), (key) => ({ ...key, name }));
   }
 
-  /** Sets permissions of the key with this id, and removes those that are undefined. @returns as `revoke` does */
-  async update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
-    return this.#edit((await this.#withIds([id]))(id), (key) => ({
-      ...key,
-      permissions: mergePermissions(key.permissions, change),
-    }));
+  /**
+   * Sets permissions of the key with this id, and removes those that are undefined.
+   * @param change a function gets the permissions that are replaced, again if another process has changed them meanwhile
+   * @returns as `revoke` does
+   */
+  async update(
+    id: string,
+    change: PermissionChange | ((permissions: PermissionTexts) => PermissionChange),
+  ): Promise<KeyRecord | undefined> {
+    return this.#edit((await this.#withIds([id]))(id), (key) => {
+      const { permissions = {} } = key;
+      const changed = typeof change === 'function' ? change(permissions) : change;
+      return { ...key, permissions: mergePermissions(permissions, changed) };
+    });
   }
 
   /** Appends an entry to the audit log. Redis retains about 10,000 entries, a file all. */

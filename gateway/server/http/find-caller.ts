@@ -1,9 +1,9 @@
 import { digestOf } from '../../auth/formats/key.ts';
-import { isKeyless, sentKey, tokenBeside } from '../../auth/sent-key.ts';
+import { differentKeys, isKeyless, sentKey, tokenBeside } from '../../auth/sent-key.ts';
 import { isToken } from '../../auth/tokens/token-form.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import { countRejection } from '../../call/respond.ts';
-import { RpcError } from '../../jsonrpc/errors.ts';
+import type { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { IncomingRequest } from './client-connection.ts';
 import type { RequestOptions } from './request-options.ts';
@@ -15,6 +15,14 @@ export function keyOf({ keyPlaces }: RequestOptions, { target, headers }: Incomi
 
 /** What the key may do; without a key, what the address may. @throws RpcError (or rejects with it) */
 export function accessOf(options: RequestOptions, request: IncomingRequest): KeyAccess | Promise<KeyAccess> {
+  const access = accessWithoutToken(options, request);
+  return access instanceof Promise
+    ? access.then((found) => narrowedAccess(options, request, found))
+    : narrowedAccess(options, request, access);
+}
+
+/** As `accessOf`, for a request that cannot have the token that narrows the key: a preflight. */
+export function accessWithoutToken(options: RequestOptions, request: IncomingRequest): KeyAccess | Promise<KeyAccess> {
   const { target, headers } = request;
   const address = options.proxies.addressOf(request);
   const key = keyOf(options, request);
@@ -22,26 +30,24 @@ export function accessOf(options: RequestOptions, request: IncomingRequest): Key
   if (publicAccess !== undefined && isKeyless(key, headers)) return publicAccess.accessOf(address);
   const isInPath = key === target.key;
   const digest = isInPath ? request.clientConnection.digestOf(target) : undefined;
-  const access = options.authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
-  // Most keys have no tokens, and are known.
-  if (!(access instanceof Promise) && access.tokens === undefined && options.keyPlaces === undefined) return access;
-  return narrowedAccess(options, request, key, digest ?? digestOf(key), access);
+  return options.authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
 }
 
-/** @throws RpcError (rejects with it) */
-async function narrowedAccess(
-  { authenticator, proxies, keyPlaces }: RequestOptions,
+/** @throws RpcError (or rejects with it) */
+function narrowedAccess(
+  options: RequestOptions,
   request: IncomingRequest,
-  key: string,
-  digest: string,
-  found: KeyAccess | Promise<KeyAccess>,
-): Promise<KeyAccess> {
-  const access = await found;
+  access: KeyAccess,
+): KeyAccess | Promise<KeyAccess> {
+  const { keyPlaces, authenticator, proxies } = options;
+  // Most keys have no tokens.
+  if (access.tokens === undefined && keyPlaces === undefined) return access;
+  const key = keyOf(options, request);
   const token = isToken(key) ? undefined : tokenBeside(key, request.headers);
-  if (access.tokens !== undefined) return authenticator.withToken(access, digest, token, proxies.addressOf(request));
+  if (access.tokens !== undefined)
+    return authenticator.withToken(access, digestOf(key), token, proxies.addressOf(request));
   // Where headers may have keys and tokens, none is ignored.
-  if (keyPlaces !== undefined && token !== undefined && isToken(token))
-    throw new RpcError('key-invalid', 'invalid project id: path and headers have different keys');
+  if (token !== undefined && isToken(token)) throw differentKeys();
   return access;
 }
 

@@ -184,7 +184,8 @@ export class Session {
 
   /** Rejects further messages, completes those received, then closes. */
   drain(reason: DrainReason): void {
-    this.#drainReason ??= reason;
+    // The other reasons also reject what arrives meanwhile.
+    if (this.#drainReason === undefined || this.#drainReason === 'quota-used-up') this.#drainReason = reason;
     this.#handlePending();
   }
 
@@ -262,7 +263,6 @@ export class Session {
       return;
     }
     const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
-    let closesSockets = false;
     context.network.use.begin();
     this.#reservations.add(context.reservation);
     try {
@@ -272,7 +272,6 @@ export class Session {
       context.logEntry?.write();
       if (response !== undefined) this.#send(response.body);
       this.#countRejected(response !== undefined && response.status >= 400);
-      closesSockets = response?.closesSockets === true;
     } catch (error) {
       this.#send(bodyRejectionResponse(this.#rejectionOf(error, context)).body);
       this.#countRejected(true);
@@ -284,7 +283,6 @@ export class Session {
       this.#inFlight--;
     }
     this.#subscriptions.startNotifications(context);
-    if (closesSockets) this.#options.keySessions.drain('quota-used-up');
     this.#handlePending();
   }
 

@@ -83,10 +83,8 @@ export class WebSocketUpgrades {
       const network = this.#findNetwork(request);
       const verify = headers['x-gatehouse-verify'];
       openVerification(network, access, verify);
-      const shortage = exhaustedLimit({ access, limiter: options.limiter });
-      const rejection = shortage && limitError(shortage, { access, network });
-      // Else the socket would be closed by its first call, and its client would open the next one.
-      if (rejection?.infura !== undefined && shortage?.reason !== 'rate-limit') throw rejection;
+      const usedUp = this.#usedUpQuota(access, network);
+      if (usedUp !== undefined) throw usedUp;
       this.#checkSockets(access);
       const socket = this.#completeHandshake(request, connection, head);
       if (socket !== undefined) {
@@ -224,8 +222,19 @@ export class WebSocketUpgrades {
     const now = clock.now();
     for (const keySessions of this.#keySessions.values()) {
       this.#recheckKey(keySessions);
-      for (const session of keySessions.sessions) session.tick(now);
+      for (const session of [...keySessions.sessions]) {
+        session.tick(now);
+        if (this.#usedUpQuota(keySessions.access, session.network) !== undefined) session.drain('quota-used-up');
+      }
     }
+  }
+
+  /** The error of a quota that is used up, if errors have Infura's form: then the key has no sockets, as there. */
+  #usedUpQuota(access: KeyAccess, network: Network): RpcError | undefined {
+    const shortage = exhaustedLimit({ access, limiter: this.#options.limiter });
+    if (shortage === undefined || shortage.reason === 'rate-limit') return undefined;
+    const error = limitError(shortage, { access, network });
+    return error.infura && error;
   }
 
   /** A reload may have changed or removed `public` of the network. All sessions of an address are on one network. */
