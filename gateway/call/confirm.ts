@@ -102,6 +102,8 @@ function confirm(
 function needsThird(call: Call, newer: UpstreamResponse, { isEvidence }: Unconfirmed, upstream: Upstream): boolean {
   const { view } = call.router.chain;
   if (isOlderThanServed(view, call, newer)) return true;
+  const isVerified = call.verification?.isWitnessed === true;
+  if (isVerified && isEmptyResponse(call.method, newer) && mustConfirmNull(call) && hasOtherGroup(call)) return true;
   const lack = isEvidence ? undefined : lackIn(call, newer, upstream);
   if (lack === undefined || lack === 'unknown block') return false;
   return call.router.isAlone || !wasAtHead(call) || servedAs(view, call) === 'canonical';
@@ -188,8 +190,23 @@ export function needsConfirmation(
   if (method.isPassThrough === true) return isRead(method) && isNone && !wasAtHead(call, upstream, sentAt);
   if (mayMissLogs(call, response)) return true;
   if (lackIn(call, response, upstream) === undefined) return false;
-  if (confirmNull === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
+  if (isEmptyResponse(method, response) && mustConfirmNull(call)) return true;
   return upstream.blocks.isMissingHistory || !wasAtHead(call, upstream, sentAt);
+}
+
+/** Whether each null is confirmed: of an object by its hash, and where results are proven, of a witnessed block, too. */
+function mustConfirmNull({ router, method, params, verification, blocks }: Call): boolean {
+  if (verification?.isWitnessed !== true) return router.options.confirmNull === 'always' && method.looksUpHash === true;
+  if (method.looksUpHash === true || hashNamedBy(method, params) !== undefined) return true;
+  const { witnesses, head } = router.chain.view;
+  const number = witnesses.needed > 1 ? witnesses.block?.number : head?.number;
+  return number !== undefined && blocks !== undefined && blocks.highest <= Number(number);
+}
+
+/** Whether all upstreams that were tried are of one group, and another group has one. */
+function hasOtherGroup({ tried, router, candidates = router.all }: Call): boolean {
+  const groups = new Set(tried.map(({ group }) => group));
+  return groups.size === 1 && candidates.some(({ group }) => !groups.has(group));
 }
 
 /**

@@ -25,13 +25,11 @@ export async function checkBlock(subject: Subject): Promise<Finding> {
   const { hash, number } = result;
   if (typeof hash !== 'string' || typeof number !== 'string') return unknown;
   const place = { hash: hash.toLowerCase(), number: BigInt(number) };
-  if (method.looksUpHash !== true) {
-    const finding = await checkPlace(place, subject);
-    if (finding !== undefined) return finding;
-  }
   const header = await provenHeader(result, place, subject);
-  if (header === 'unknown') return unknown;
   if (header === 'differs') return disproved('a header that does not have its hash');
+  const finding = method.looksUpHash === true ? undefined : await checkPlace(place, subject);
+  if (finding !== undefined) return finding;
+  if (header === 'unknown') return unknown;
   // As evidence, a block without its transactions is only a header.
   const isHeader = method.provenAs === 'header' || (subject.work.isEvidence && params[1] !== true);
   return isHeader ? proven('hash') : checkLists(result, header, subject);
@@ -128,13 +126,14 @@ function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, bl
     isSameQuantity(blockNumber, block['number']) &&
     isSameQuantity(transactionIndex, quantityOf(index)) &&
     hasTimeOf(block, transaction) &&
-    hasChainIdOfSignature(transaction)
+    hasMembersOfSignature(transaction)
   );
 }
 
-/** The hash of a legacy transaction has its chain id in `v` only (EIP-155). */
-function hasChainIdOfSignature({ type, v, chainId }: JsonObject): boolean {
-  if (Number(type ?? 0) !== 0 || isAbsent(chainId) || isAbsent(v)) return true;
+/** Of a signature, one member is hashed: `yParity`, beside which `v` is the same; or `v`, which has the chain id (EIP-155). */
+function hasMembersOfSignature({ type, v, yParity, chainId }: JsonObject): boolean {
+  if (Number(type ?? 0) !== 0) return isAbsent(v) || isAbsent(yParity) || isSameQuantity(v, yParity);
+  if (isAbsent(chainId) || isAbsent(v)) return true;
   const number = BigInt(String(v));
   return number < 35n || isSameQuantity(chainId, quantityOf((number - 35n) / 2n));
 }
@@ -146,7 +145,7 @@ export function isSameTransaction(transaction: unknown, trusted: JsonObject, hea
   // Correct nodes differ in them, except where they are hashed.
   const hashed = ['blobVersionedHashes', ...(type < 2 ? ['gasPrice'] : []), type === 0 ? 'v' : 'chainId'];
   return (
-    hasChainIdOfSignature(transaction) &&
+    hasMembersOfSignature(transaction) &&
     hasTimeOf(header, transaction) &&
     isLike(transaction, trusted, 'Transaction') &&
     isAbsent(transaction['to']) === isAbsent(trusted['to']) &&

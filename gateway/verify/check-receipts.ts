@@ -48,8 +48,10 @@ export async function checkReceipts(subject: Subject): Promise<Finding> {
   if (matches === true) return receipts.every(isWhole) ? proven('root') : unknown;
   const trusted = work.isEvidence ? undefined : await evidence.receipts(hash, work);
   if (trusted === undefined) return unknown;
-  const isSame = isLike(result, trusted, 'Receipt');
-  return isSame ? unknown : disproved('other receipts');
+  const isSame = receipts.length === trusted.length;
+  return isSame && receipts.every((receipt, at) => isSameReceipt(receipt, trusted[at] as JsonObject) !== false)
+    ? unknown
+    : disproved('other receipts');
 }
 
 /** Undefined: the form of one is not known. */

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { readProof, type ProvenState } from './evidence/evidence.ts';
-import { hashOf, isSameHex, toBytes } from './proofs/hex.ts';
+import { hashOf, isAbsent, isSameHex, toBytes } from './proofs/hex.ts';
 import { EMPTY_CODE } from './proofs/tree.ts';
 import { disproved, headerOf, proven, unknown, type Subject, type Finding } from './subject.ts';
 
@@ -35,9 +35,18 @@ export async function checkAccountProof(subject: Subject): Promise<Finding> {
   if (header === undefined || !isObject(result) || !Array.isArray(positions)) return unknown;
   const slots = positions.map(paddedSlot);
   const found = await readProof(header, String(address), slots, result);
-  if (found !== undefined && hasValues(result, found)) return proven('proof');
+  if (found !== undefined && hasValues(result, found) && namesThem(result, address, slots)) return proven('proof');
   const trusted = work.isEvidence ? undefined : await evidence.account(header, String(address), slots, work);
   return trusted === undefined ? unknown : disproved('a proof that proves other values');
+}
+
+/** Whether a proof names the account and the slots for which it is, if it names any. */
+function namesThem({ address, storageProof }: JsonObject, account: unknown, slots: readonly string[]): boolean {
+  const keys = ((storageProof as readonly JsonObject[] | undefined) ?? []).map(({ key }) => key);
+  return (
+    (isAbsent(address) || isSameHex(address, account)) &&
+    keys.every((key, at) => isAbsent(key) || paddedSlot(key) === slots[at])
+  );
 }
 
 const ZERO = `0x${'0'.repeat(64)}`;
@@ -49,8 +58,8 @@ function hasValues(
 ): boolean {
   const values = (storageProof as readonly JsonObject[] | undefined) ?? [];
   // geth has zeros in place of the hashes of an account that does not exist.
-  const isAbsent = account.nonce === 0n && account.balance === 0n && account.codeHash === EMPTY_CODE;
-  const isHash = (hash: unknown, proven: string): boolean => isSameHex(hash, proven) || (isAbsent && hash === ZERO);
+  const isEmpty = account.nonce === 0n && account.balance === 0n && account.codeHash === EMPTY_CODE;
+  const isHash = (hash: unknown, proven: string): boolean => isSameHex(hash, proven) || (isEmpty && hash === ZERO);
   return (
     BigInt(String(balance)) === account.balance &&
     BigInt(String(nonce)) === account.nonce &&

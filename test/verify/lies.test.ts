@@ -146,6 +146,71 @@ describe.each(lies)('an upstream that lies about %s', limit, (_, callOf, lie, ex
   });
 });
 
+const later = { blockAccessListHash: `0x${'77'.repeat(32)}`, slotNumber: '0x7' };
+
+/** Members that no hash covers where they are, and nulls in place of what is there. */
+const memberLies: readonly (readonly [string, () => Call, Lie])[] = [
+  ['`v` beside `yParity`', transaction, altered({ v: '0x77' })],
+  [
+    '`v` beside `yParity` in a block',
+    block(true),
+    ({ transactions, ...result }: { transactions: object[] }) => ({
+      ...result,
+      transactions: transactions.map((one) => ({ ...one, v: '0x77' })),
+    }),
+  ],
+  ['the address of a proof', proof, altered({ address: `0x${'77'.repeat(20)}` })],
+  [
+    'the key of a slot in a proof',
+    proof,
+    ({ storageProof: [one], ...result }: { storageProof: object[] }) => ({
+      ...result,
+      storageProof: [{ ...one, key: '0x77' }],
+    }),
+  ],
+  ['a member of a later fork', block(false), altered(later)],
+  ['a member of a later fork in a block with transactions', byNumber, altered(later)],
+  [
+    'a contract that a transaction created, in all receipts',
+    receipts,
+    ([one, ...more]: readonly object[]) => [{ ...one, contractAddress: `0x${'77'.repeat(20)}` }, ...more],
+  ],
+  ['the number of a block', byNumber, altered({ number: '0x2000' })],
+  ['the number of the newest block', () => ['eth_getBlockByNumber', ['latest', true]], altered({ number: '0x2000' })],
+  ['no block of a number', byNumber, () => null],
+  ['no block of a hash', block(false), () => null],
+  ['no transaction', transaction, () => null],
+  ['no receipt', receipt, () => null],
+  ['no receipts of a block', receipts, () => null],
+];
+
+describe.each(memberLies)('an upstream that lies about %s', limit, (_, callOf, lie) => {
+  it.each(['enforce', 'require'])('is not believed with %s', async (verify) => {
+    const { nodes, send } = await withVerification(CHAIN_ID, [anvil.url, anvil.url, anvil.url], { verify });
+    const [method, params] = callOf();
+    const { result: truth } = await honest.call('test', method, params);
+    await send(...head());
+    nodes[0]?.lie(method, lie);
+    const { result, error } = await send(method, params);
+    expect(error).toBeUndefined();
+    expect(result).toEqual(truth);
+    expect(nodes[0]?.methods).toContain(method);
+  });
+});
+
+it(
+  'null of two upstreams of one group is not believed with `enforce` if another group has the object',
+  limit,
+  async () => {
+    const urls = [anvil.url, anvil.url, anvil.url, anvil.url];
+    const { nodes, send } = await withVerification(CHAIN_ID, urls, { verify: 'enforce' }, {}, ['a', 'a', 'b', 'c']);
+    await send(...head());
+    for (const node of nodes.slice(0, 2))
+      node.lie('eth_getBlockByNumber', (result, [named]) => (named === '0x4' ? null : result));
+    expect((await send('eth_getBlockByNumber', ['0x4', true])).result).toMatchObject({ number: '0x4' });
+  },
+);
+
 describe('an honest upstream', limit, () => {
   const calls = [
     balance,

@@ -20,12 +20,14 @@ export interface WithVerification {
  * Starts a gateway in front of nodes that may lie, until the test ends. Node 0 gets the calls.
  * @param urls of the real nodes
  * @param more options of the network
+ * @param groups of the nodes; default: each has its own
  */
 export async function withVerification(
   chainId: number,
   urls: readonly string[],
   more: object = { verify: 'require' },
   env: Record<string, string> = {},
+  groups: readonly string[] = [],
 ): Promise<WithVerification> {
   const nodes = await Promise.all(urls.map(startLyingNode));
   const options = { methods: ['eth'], failsafe: { hedgeAfterMs: 'off' }, ...more };
@@ -34,8 +36,12 @@ export async function withVerification(
     nodes.map(({ url }) => url),
     options,
   );
+  const { upstreams } = file as { readonly upstreams: readonly object[] };
+  const grouped = upstreams.map((upstream, at) =>
+    groups[at] === undefined ? upstream : { ...upstream, group: groups[at] },
+  );
   const timeouts = { UPSTREAM_TIMEOUT_MS: '20000', CALL_TIMEOUT_MS: '60000' };
-  const gateway = await startGateway({ test: file }, { ...timeouts, ...env });
+  const gateway = await startGateway({ test: { ...file, upstreams: grouped } }, { ...timeouts, ...env });
   onTestFinished(async () => {
     await gateway.stop();
     await Promise.all(nodes.map((node) => node.close()));

@@ -73,13 +73,17 @@ export function encodeHeader(block: Block): Uint8Array | undefined {
 
 const unconditional = members.findIndex(({ fork }) => fork !== undefined);
 
-/** Whether a block object has the hashed members of a header. Undefined: it lacks some, as those of older nodes do. */
+/**
+ * Whether a block object has the hashed members of a header, and none of a later fork. Undefined: it lacks some, as those of older
+ * nodes do, or has zeros for those of a later fork.
+ */
 export function hasHeader(block: Block, header: Block): boolean | undefined {
   const hashed = members.filter(({ name }) => !isAbsent(header[name]));
   const present = hashed.filter(({ name }) => !isAbsent(block[name]));
   const isLike = present.every(({ name, kind }) =>
     kind === 'number' ? isSameQuantity(block[name], header[name]) : isSameHex(block[name], header[name]),
   );
-  if (!isLike) return false;
-  return present.length === hashed.length ? true : undefined;
+  const later = members.filter(({ name }) => isAbsent(header[name]) && !isAbsent(block[name]));
+  if (!isLike || later.some(({ name }) => !/^0x0*$/.test(String(block[name])))) return false;
+  return later.length === 0 && present.length === hashed.length ? true : undefined;
 }
