@@ -1,6 +1,7 @@
 import type { Diagnosis, NetworkFindings } from '../doctor/diagnose.ts';
 import type { RedisFindings } from '../doctor/probe-redis.ts';
 import type { UpstreamFindings } from '../doctor/probe-upstream.ts';
+import { columns } from './columns.ts';
 import { printableInLine } from './printable.ts';
 
 type Colour = 'red' | 'yellow' | 'green' | 'dim';
@@ -27,13 +28,10 @@ export function showDiagnosis(diagnosis: Diagnosis, paint: Paint): string {
 const head = ['', 'UPSTREAM', 'TLS', 'HEAD', 'AGE', 'LATENCY', 'STATE', 'WEBSOCKET'];
 
 function tableOf({ name, slug, chainId, upstreams }: NetworkFindings, paint: Paint): string {
-  const rows = [head, ...upstreams.map(rowOf)];
-  const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row, index) => {
-    const text = row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd();
+  const table = columns([head, ...upstreams.map(rowOf)])
+    .trimEnd()
+    .split('\n');
+  const lines = table.map((text, index) => {
     const found = upstreams[index - 1];
     return found === undefined
       ? paint('dim', text)
@@ -47,7 +45,7 @@ function rowOf(found: UpstreamFindings): string[] {
   const { name, tlsDays, head: newest, latencyMs, webSocketMs } = found;
   return [
     markOf(found),
-    printableInLine(name),
+    name,
     tlsDays === undefined ? '-' : `${tlsDays} d`,
     newest === undefined ? '-' : String(newest.number),
     newest === undefined ? '-' : `${newest.ageS} s`,
