@@ -199,13 +199,13 @@ export class Limiter {
       return;
     }
     account.isExchanging = true;
+    let isReached: boolean;
     do {
-      const isReached =
-        (sums.isUp || isRestoring) && (!account.mayBeLost(sums) || (await this.#restore(account, sums)));
+      isReached = (sums.isUp || isRestoring) && (!account.mayBeLost(sums) || (await this.#restore(account, sums)));
       const batch = account.waiting.splice(0, MAX_PER_TRIP);
       if (isReached && sums.isUp) await this.#send(account, batch, sums);
       else for (const each of batch) each.decide(this.#chargeWithoutRedis(account, each.limits, each.charge));
-    } while (account.waiting.length > 0 || (sums.isUp && account.unsent.units < 0));
+    } while (account.waiting.length > 0 || (isReached && sums.isUp && account.unsent.units < 0));
     account.isExchanging = false;
   }
 

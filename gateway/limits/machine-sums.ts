@@ -19,12 +19,11 @@ export function serveSums(router: MessageRouter): void {
       const state = states.get(account) ?? newLimitState();
       states.set(account, state);
       addDeltas(state, deltas, 1, now, date);
-      const { buckets, ...periods } = state;
+      const { day, dayUsed, month, monthUsed } = state;
       const missing = [...deltas.buckets].map(
-        ([method, { perSecond }]) =>
-          [method, missingUnits({ ...periods, buckets }, { method, perSecond }, now)] as const,
+        ([method, { perSecond }]) => [method, missingUnits(state, { method, perSecond }, now)] as const,
       );
-      return { ...periods, missing: new Map(missing) };
+      return { day, dayUsed, month, monthUsed, missing: new Map(missing) };
     }),
   );
 }
