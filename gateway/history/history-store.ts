@@ -25,20 +25,22 @@ export interface ReadHistory {
 
 /** A point in the store, the sum of some gateways. */
 export interface StoredPoint extends HistoryPoint {
-  /** Ids of the processes whose counts are in it. */
+  /** Ids of the points that are in it: none is added twice. */
   readonly writers: readonly string[];
 }
 
 interface WaitingPoint {
   readonly range: HistoryRange;
   readonly point: HistoryPoint;
+  /** Of no other point. */
+  readonly writer: string;
 }
 
 /** What pages read is at most so old. */
 const READ_MAX_AGE_MS = 1_000;
 
 /**
- * Stores what networks and upstreams did over 1 h, 24 h and 7 d, summed over all gateways. The folder
+ * Stores what networks and upstreams did in each range, summed over all gateways. The folder
  * `gatehouse:steps:<range>:<network>` has a record of each step, `gatehouse:steps:<range>` each step that a gateway has counted,
  * also without traffic.
  * The name of a record is the number of its step, modulo the steps that a folder has, so that a new step replaces the oldest.
@@ -49,6 +51,7 @@ export class HistoryStore {
   readonly #history: History;
   readonly #log: Log;
   readonly #writer = random.bytes(4).toString('hex');
+  #pointCount = 0;
   /** Points that are not stored yet, oldest first. */
   #waiting: WaitingPoint[] = [];
   #writing: Promise<void> | undefined;
@@ -63,7 +66,7 @@ export class HistoryStore {
     this.#log = log;
     history.onPoint = (range, point) => {
       if (!isWriter()) return;
-      this.#waiting.push({ range, point });
+      this.#waiting.push({ range, point, writer: `${this.#writer}${this.#pointCount++}` });
       this.#writing ??= this.#write().finally(() => {
         this.#writing = undefined;
       });
@@ -104,10 +107,10 @@ export class HistoryStore {
       const point = parsePoint(text);
       if (point !== undefined && point.at >= beginOf(range)) points.set(point.at, point);
     }
-    for (const { range: waitingRange, point } of this.#waiting) {
+    for (const { range: waitingRange, point, writer } of this.#waiting) {
       if (waitingRange !== range) continue;
       const stored = points.get(point.at) as StoredPoint | undefined;
-      if (stored?.writers.includes(this.#writer) === true) continue;
+      if (stored?.writers.includes(writer) === true) continue;
       points.set(point.at, stored === undefined ? point : addPoints(stored, point));
     }
     this.#failing.delete('read');
@@ -118,7 +121,7 @@ export class HistoryStore {
   async #write(): Promise<void> {
     try {
       for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-        await storePoint(this.#store, first.range, { ...first.point, writers: [this.#writer] });
+        await storePoint(this.#store, first.range, { ...first.point, writers: [first.writer] });
         this.#waiting.shift();
       }
       this.#failing.delete('write');

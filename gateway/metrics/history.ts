@@ -181,7 +181,7 @@ export class History {
   #uptimes: Rows = new Map();
   #sampledAt = clock.now();
   #timer: Timer | undefined;
-  /** Called with each new point. */
+  /** Called with each new point, which may be a further part of its step. */
   onPoint: (range: HistoryRange, point: HistoryPoint) => void = () => undefined;
 
   constructor(page: Registry) {
@@ -256,8 +256,11 @@ export class History {
     const seconds = (clock.now() - this.#sampledAt) / 1000;
     this.#sampledAt = clock.now();
     const added = this.#addSince(others, active, seconds);
+    const isHourOver = this.#isStepOver('7d');
     for (const range of rangeNames) {
-      if (!this.#isStepOver(range)) continue;
+      // Each hour of a longer step is a point of its own: a process that is killed loses no more.
+      const isPartOver = isHourOver && historyRanges[range].stepS > historyRanges['7d'].stepS;
+      if (!isPartOver && !this.#isStepOver(range)) continue;
       this.#endStep(range, added);
       if (range === '1h' && this.#open.has(range)) this.#recent.push({ seconds, rows: added });
       if (this.#recent.length > RECENT_STEPS) this.#recent.shift();
@@ -313,7 +316,9 @@ export class History {
     const { stepS, steps } = historyRanges[range];
     const point = pointOf(step.number * stepS, step.rows);
     const points = this.#points[range];
-    points.push(point);
+    const last = points.at(-1);
+    if (last?.at === point.at) points[points.length - 1] = addPoints(last, point);
+    else points.push(point);
     if (points.length > steps) points.shift();
     if (range === '24h') {
       const uptimes = new Map<string, Row>();

@@ -66,6 +66,19 @@ describe('the history over time', () => {
     expect(metrics.history.pointsOf('1h')).toHaveLength(120);
   });
 
+  it('has the hours of a day when they end, as parts that stores add up', async () => {
+    const metrics = await openMetrics();
+    const { history } = metrics;
+    const parts: number[] = [];
+    history.onPoint = (range, { values }) => void (range === '90d' && parts.push(values[0] ?? 0));
+    for (const calls of [2, 3]) {
+      for (let count = 0; count < calls; count++) metrics.callMetric('five', 'eth_call').count('result');
+      await endStep(metrics, [], 3_600);
+    }
+    expect(parts).toEqual([2, 3]);
+    expect(history.pointsOf('90d').map(({ values }) => values[0])).toEqual([5]);
+  });
+
   it('has the counts of other workers from the first time on, also of one that has ended', async () => {
     const { history } = await openMetrics();
     const counted = (calls: number): HistoryTotals => {
