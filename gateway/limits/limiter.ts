@@ -212,6 +212,7 @@ export class Limiter {
 
   /** Exchanges the sums of an account, and again while charges wait: the promise is that of the first time. Never rejects. */
   async #exchange(account: Account, sums: SharedSums): Promise<void> {
+    if (account.waiting.length === 0 && account.unsent.monthUsed === 0) return;
     // The exchange in progress decides the charges that wait.
     if (account.isExchanging) {
       this.#exchangeSoon(account);

@@ -22,12 +22,11 @@ export function serveSums(router: MessageRouter): void {
       const maxSums = [...(conditional?.maxSums.values() ?? [])];
       const isAdded = maxSums.every(({ limit, max }) => usedOf(state, limit, now) <= max);
       if (conditional !== undefined && isAdded) addDeltas(state, conditional.deltas, 1, now, date);
-      const { buckets, ...periods } = state;
+      const { day, dayUsed, month, monthUsed } = state;
       const missing = [...deltas.buckets].map(
-        ([method, { perSecond }]) =>
-          [method, missingUnits({ ...periods, buckets }, { method, perSecond }, now)] as const,
+        ([method, { perSecond }]) => [method, missingUnits(state, { method, perSecond }, now)] as const,
       );
-      return { ...periods, missing: new Map(missing), isAdded };
+      return { day, dayUsed, month, monthUsed, missing: new Map(missing), isAdded };
     }),
   );
 }

@@ -200,7 +200,7 @@ export const instruments = {
   gatehouse_limit_checks_total: {
     kind: 'counter',
     labels: ['outcome'],
-    help: 'Request bodies charged to a key with limits, by decision: redis, primary (of several workers, without Redis), memory (far from all limits, or used up), without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
+    help: 'Request bodies charged to a key with limits, by decision: redis, primary (of several workers, without Redis), memory (without Redis, far from all limits, or used up), without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
   },
   gatehouse_memory_pressure: {
     kind: 'gauge',
