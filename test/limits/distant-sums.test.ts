@@ -203,3 +203,28 @@ it('a key whose calls always wait delays no exchange of other keys', async () =>
   }
   expect(await usedOf(other, quiet)).toEqual([['day', 2]]);
 });
+
+it('what is on the way to the store counts for what a gateway takes by itself', async () => {
+  const [gateway] = (await openGateways(1)) as [Gateway];
+  const limits = limitsOf({ daily: 100_000 });
+  expect(await settled(charge(gateway, limits))).toBe('taken');
+  gateway.sums.tripMs = 80;
+  // Of 1 %.
+  expect(charge(gateway, limits, 900)).not.toBeInstanceOf(Promise);
+  await time().advance(105);
+  expect(charge(gateway, limits, 900)).toBeInstanceOf(Promise);
+});
+
+it('a charge of a method that is not in the exchange in progress counts once', async () => {
+  const [gateway] = (await openGateways(1)) as [Gateway];
+  const limits = limitsOf({ daily: 1e6, methodRates: new Map([['eth_a', rateOf(50, 100)]]) });
+  const ofMethod = (units: number): ChargeOutcome | Promise<ChargeOutcome> =>
+    gateway.limiter.charge(limits, { units, byMethod: new Map([['eth_a', units]]) });
+  expect(await settled(charge(gateway, limits))).toBe('taken');
+  gateway.sums.tripMs = 20;
+  expect(await settled(charge(gateway, limits), 105)).toBe('taken');
+  expect(ofMethod(4)).toMatchObject({ allowance: { remaining: 96 } });
+  await time().advance(20);
+  // One unit has returned.
+  expect(ofMethod(1)).toMatchObject({ allowance: { remaining: 96 } });
+});
