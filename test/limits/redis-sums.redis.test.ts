@@ -3,9 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { noLimits, type KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
 import {
   addDeltas,
+  limitsOf,
   missingUnits,
   newLimitState,
   type Deltas,
+  type Limit,
   type LimitState,
   type Sums,
   type UtcDate,
@@ -159,4 +161,36 @@ it('a field that is no number counts as none', async () => {
     const { dayUsed, missing } = await add('odd', deltasOf(0, date, new Map([['', { units: 0, perSecond }]])), date);
     expect([text, dayUsed, missing.get('')]).toEqual([text, 0, 0]);
   }
+});
+
+it('conditional units are added as a whole, if no sum is above its maximum', async () => {
+  const [date] = dates as [UtcDate];
+  const bucket = (units: number): Deltas['buckets'] => new Map([['eth_a', { units, perSecond }]]);
+  const key = { ...noLimits('conditional'), daily: 100, methodRates: new Map([['eth_a', { perSecond, burst: 10 }]]) };
+  const [daily, rate] = ['daily', 'methodRates of eth_a'].map((name) => limitsOf(key).find((one) => one.name === name));
+  const found = [];
+  for (const [maxDay, maxRate] of [
+    [4, 3],
+    [3.999, 100],
+    [100, 5],
+    [8, 6.001],
+  ] as const) {
+    const maxSums = new Map([
+      ['daily', { limit: daily as Limit, max: maxDay }],
+      ['methodRates of eth_a', { limit: rate as Limit, max: maxRate }],
+    ]);
+    const conditional = { deltas: deltasOf(3, date, bucket(2)), maxSums };
+    const deltas = deltasOf(1, date, bucket(1));
+    const { isAdded, dayUsed, missing } = await sums.add({
+      account: 'conditional',
+      ...{ deltas, conditional, hasQuota: true, date },
+    });
+    found.push([isAdded, dayUsed, Math.round((missing.get('eth_a') ?? 0) * 100) / 100]);
+  }
+  expect(found).toEqual([
+    [true, 4, 3],
+    [false, 5, 4],
+    [true, 9, 7],
+    [false, 10, 8],
+  ]);
 });
