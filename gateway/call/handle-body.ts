@@ -81,7 +81,7 @@ function callsOf(envelope: Envelope, context: CallContext): Calls {
   return isLarge === true ? { isBatch, isLarge, items } : { isBatch, items };
 }
 
-/** Charges the key for the whole body at once: without Redis, if the key has units left of its lease. */
+/** Charges the key for the whole body at once: without a promise, if the key is far from its limits. */
 function handleCalls(calls: Calls, context: CallContext, limits: BatchLimits): BodyResponse {
   const { limits: keyLimits } = context.access;
   return keyLimits?.isCharged === true

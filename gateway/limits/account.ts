@@ -9,7 +9,9 @@ import {
   newLimitState,
   setSums,
   shortageOf,
+  sumOf,
   take,
+  deltaOf,
   unitsFor,
   usedOf,
   type Charge,
@@ -17,14 +19,15 @@ import {
   type LimitState,
   type Shortage,
   type Sums,
+  type UtcDate,
 } from './limit-state.ts';
 import type { SharedSums } from './shared-sums.ts';
 import { utcDate } from './utc-date.ts';
 
 /** Interval at which a process exchanges the sums of accounts that it counts by itself. */
 export const EXCHANGE_MS = 100;
-/** A process counts by itself for this time after an exchange: one interval, and the way to Redis. */
-const KNOWN_MS = 2 * EXCHANGE_MS;
+/** A process counts by itself for this time after an exchange: what others use in it is estimated by the second before. */
+const KNOWN_MS = 1_000;
 /** Parts of what is left that a process takes by itself between two exchanges. A quota below 100 is exact. */
 const MAX_QUOTA_PART = 1 / 100;
 const MAX_BURST_PART = 1 / 16;
@@ -53,13 +56,19 @@ export class Account {
   limits: KeyLimits | undefined;
   /** Whether any charge had a quota. The keys of a team may have different limits. */
   hasQuota = false;
-  /** What this process has taken, or gives back, and has not sent yet. */
+  /** Units per second of all buckets that were charged, by method. */
+  readonly #rates = new Map<string, number>();
+  /** What this process has taken and not sent yet. */
   unsent: Deltas = newDeltas();
+  /** What the exchange in progress adds, if the sums allow it. */
+  inFlight: Deltas = newDeltas();
+  /** Charges of the next exchange: fewer after one in which the sums did not allow all. */
+  maxCharges = Infinity;
   waiting: WaitingCharge[] = [];
   isExchanging = false;
   /** The connection of the last exchange: a later one may be to a Redis that lost data. */
   connection = NO_CONNECTION;
-  /** When the last exchange was sent, by clock.now(). */
+  /** When the sums of the last exchange arrived, by clock.now(). */
   #confirmedAt = -Infinity;
   /** Day of the last exchange, and the sum of its units. */
   #day = '';
@@ -69,6 +78,15 @@ export class Account {
 
   constructor(id: string) {
     this.id = id;
+  }
+
+  /** Uses the limits of a key from now on. */
+  setLimits(limits: KeyLimits): void {
+    if (this.limits === limits) return;
+    this.limits = limits;
+    this.hasQuota ||= limits.daily !== undefined || limits.monthly !== undefined;
+    for (const { reason, method, perSecond } of limitsOf(limits))
+      if (reason === 'rate-limit') this.#rates.set(method, perSecond);
   }
 
   /** Whether the store may have lost what was added before. */
@@ -81,23 +99,21 @@ export class Account {
     return this.connection === connection && now - this.#confirmedAt < KNOWN_MS;
   }
 
-  /**
-   * Whether a charge is so far from each limit that this process may take it by itself.
-   * @param own what it has taken by itself
-   */
-  isFar(limits: KeyLimits, charge: Charge, now: number, own = this.unsent): boolean {
+  /** Whether a charge is so far from each limit that this process may take it by itself. */
+  isFar(limits: KeyLimits, charge: Charge, now: number): boolean {
     const { since, current, previous } = this.#used;
-    const inLastSecond = current + previous * Math.max(0, 1 - (now - since) / SECOND_MS) + own.units;
+    const own = [this.unsent, this.inFlight] as const;
+    const inLastSecond =
+      current + previous * Math.max(0, 1 - (now - since) / SECOND_MS) + own[0].monthUsed + own[1].monthUsed;
     return limitsOf(limits).every((limit) => {
       const units = unitsFor(limit, charge);
       if (units === 0) return true;
       const left = limit.size - usedOf(this.state, limit, now) - units;
-      const isRate = limit.reason === 'rate-limit';
-      const taken = isRate ? (own.buckets.get(limit.method)?.units ?? 0) : own.units;
-      const maxTaken = isRate
-        ? Math.min(left * MAX_BURST_PART, (limit.perSecond * EXCHANGE_MS) / SECOND_MS)
-        : left * MAX_QUOTA_PART;
-      return left > inLastSecond && taken + units <= maxTaken;
+      const maxTaken =
+        limit.reason === 'rate-limit'
+          ? Math.min(left * MAX_BURST_PART, (limit.perSecond * EXCHANGE_MS) / SECOND_MS)
+          : left * MAX_QUOTA_PART;
+      return left > inLastSecond && deltaOf(own[0], limit) + deltaOf(own[1], limit) + units <= maxTaken;
     });
   }
 
@@ -110,35 +126,37 @@ export class Account {
   }
 
   /**
-   * Takes what was not sent. A bucket was counted without the store for longer than an interval if that was unavailable: what has
-   * returned since is left out.
+   * What was not sent, with all buckets. One was counted without the store for longer than an interval if that was unavailable:
+   * what has returned since is left out.
    */
-  takeUnsent(now: number): Deltas {
-    const { units: all, buckets } = this.unsent;
-    this.unsent = newDeltas();
-    const capped = [...buckets].map(([method, { units, perSecond }]) => {
+  cappedUnsent(now: number, date: UtcDate): Deltas {
+    const sum = sumOf(this.noUnits(), this.unsent, date);
+    for (const [method, { units, perSecond }] of sum.buckets) {
       const max = Math.max(missingUnits(this.state, { method, perSecond }, now), (perSecond * EXCHANGE_MS) / SECOND_MS);
-      return [method, { units: Math.min(units, max), perSecond }] as const;
-    });
-    return { units: all, buckets: new Map(capped) };
+      sum.buckets.set(method, { units: Math.min(units, max), perSecond });
+    }
+    return sum;
   }
 
   /** No units, for all buckets. */
   noUnits(): Deltas {
-    const rates = this.limits === undefined ? [] : limitsOf(this.limits).filter(({ perSecond }) => perSecond > 0);
-    return { units: 0, buckets: new Map(rates.map(({ method, perSecond }) => [method, { units: 0, perSecond }])) };
+    return newDeltas(this.#rates);
   }
 
-  /** Replaces the sums by those of an exchange. @param now when it was sent: so no bucket seems to lack more than it does */
-  confirm(sums: Sums, units: number, connection: number, now: number): void {
+  /**
+   * Replaces the sums by those of an exchange.
+   * @param units those of the exchange
+   * @param sentAt the time of the sums: so no bucket seems to lack more than it does
+   */
+  confirm(sums: Sums, units: number, connection: number, sentAt: number): void {
     const used = this.#used;
-    if (now - used.since >= SECOND_MS) {
-      used.previous = now - used.since < 2 * SECOND_MS ? used.current : 0;
-      [used.since, used.current] = [now, 0];
+    if (sentAt - used.since >= SECOND_MS) {
+      used.previous = sentAt - used.since < 2 * SECOND_MS ? used.current : 0;
+      [used.since, used.current] = [sentAt, 0];
     }
-    used.current += sums.day === this.#day ? sums.dayUsed - this.#dayUsed : units;
+    used.current += sums.day === this.#day ? Math.max(0, sums.dayUsed - this.#dayUsed) : units;
     [this.#day, this.#dayUsed] = [sums.day, sums.dayUsed];
-    [this.connection, this.#confirmedAt] = [connection, now];
-    setSums(this.state, sums, now);
+    [this.connection, this.#confirmedAt] = [connection, clock.now()];
+    setSums(this.state, sums, sentAt);
   }
 }

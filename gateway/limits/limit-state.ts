@@ -19,9 +19,13 @@ export interface Bucket {
  * Usage of an account. A charge is admitted if its bucket has one unit, or the charge if that is less, and may put the
  * bucket in debt. So in any time t at most burst + rate × t + one charge passes. Quotas are never exceeded.
  */
-export interface LimitState {
+export interface LimitState extends Periods {
   /** By method; the bucket of the key has the name ''. */
   readonly buckets: Map<string, Bucket>;
+}
+
+/** Units of a day and of a month. */
+export interface Periods {
   day: string;
   dayUsed: number;
   month: string;
@@ -32,19 +36,33 @@ export function newLimitState(): LimitState {
   return { buckets: new Map(), day: '', dayUsed: 0, month: '', monthUsed: 0 };
 }
 
-/** Units to add to the sums of an account: to its day and month, and to its buckets by method. Negative ones are given back. */
-export interface Deltas {
-  units: number;
+export function cloneState({ buckets, ...periods }: LimitState): LimitState {
+  return { buckets: new Map([...buckets].map(([method, bucket]) => [method, { ...bucket }])), ...periods };
+}
+
+/** Units to add to the sums of an account: to its day and month, and to its buckets by method. */
+export interface Deltas extends Periods {
   readonly buckets: Map<string, { readonly units: number; readonly perSecond: number }>;
 }
 
-export function newDeltas(): Deltas {
-  return { units: 0, buckets: new Map() };
+/** @param rates the buckets, by method */
+export function newDeltas(rates: ReadonlyMap<string, number> = new Map()): Deltas {
+  const buckets = [...rates].map(([method, perSecond]) => [method, { units: 0, perSecond }] as const);
+  return { buckets: new Map(buckets), day: '', dayUsed: 0, month: '', monthUsed: 0 };
+}
+
+/** Charges to add as a whole, and only if no sum before is above its maximum. */
+export interface ConditionalDeltas {
+  readonly deltas: Deltas;
+  /** By the name of the limit. */
+  readonly maxSums: Map<string, { readonly limit: Limit; readonly max: number }>;
 }
 
 /** The sums of an account that several processes share; of buckets, the units that each lacks. */
-export interface Sums extends Pick<LimitState, 'day' | 'dayUsed' | 'month' | 'monthUsed'> {
+export interface Sums extends Periods {
   readonly missing: ReadonlyMap<string, number>;
+  /** Whether the conditional deltas are in the sums. */
+  readonly isAdded: boolean;
 }
 
 /** Units of a charge that a bucket must have. */
@@ -108,13 +126,18 @@ export function limitsOf(key: KeyLimits): readonly Limit[] {
 function newLimits({ rate, methodRates = new Map<string, Rate>(), daily, monthly }: KeyLimits): Limit[] {
   const rates = [...(rate === undefined ? [] : [['', rate] as const]), ...methodRates];
   const limits = rates.map(([method, { burst: size, perSecond }]): Limit => {
-    const name = method === '' ? 'rate' : `methodRates of ${method}`;
+    const name = rateName(method);
     const tolerance = unitTolerance * Math.max(1, perSecond);
     return { reason: 'rate-limit', name, method, size, perSecond, maxRequired: ADMISSION_UNITS, tolerance };
   });
   if (daily !== undefined) limits.push(quota('daily-quota', 'daily', daily));
   if (monthly !== undefined) limits.push(quota('monthly-quota', 'monthly', monthly));
   return limits;
+}
+
+/** The name of the limit of a bucket. */
+export function rateName(method: string): string {
+  return method === '' ? 'rate' : `methodRates of ${method}`;
 }
 
 function quota(reason: Limit['reason'], name: string, size: number): Limit {
@@ -130,6 +153,12 @@ export function unitsFor({ method }: Limit, { units, byMethod }: Charge): number
 export function usedOf(state: LimitState, limit: Limit, now: number): number {
   if (limit.reason === 'rate-limit') return missingUnits(state, limit, now);
   return limit.reason === 'daily-quota' ? state.dayUsed : state.monthUsed;
+}
+
+/** Units of deltas that count for a limit. */
+export function deltaOf(deltas: Deltas, { reason, method }: Limit): number {
+  if (reason === 'rate-limit') return deltas.buckets.get(method)?.units ?? 0;
+  return reason === 'daily-quota' ? deltas.dayUsed : deltas.monthUsed;
 }
 
 /**
@@ -149,7 +178,7 @@ export function shortageOf(
   for (const limit of limitsOf(key)) {
     const units = unitsFor(limit, charge);
     const used = usedOf(state, limit, now);
-    const lacking = used + Math.min(units, limit.maxRequired) - limit.size - limit.tolerance;
+    const lacking = lackingOf(limit, units, used);
     const { reason, name, size, perSecond } = limit;
     const quotaEndsInS = units > size ? Infinity : endsInS(limit, date);
     const waitS = reason === 'rate-limit' ? lacking / perSecond : quotaEndsInS;
@@ -162,6 +191,11 @@ export function shortageOf(
     };
   }
   return shortage;
+}
+
+/** The units that a limit lacks for a charge; negative: those that it has left then. */
+function lackingOf({ maxRequired, size, tolerance }: Limit, units: number, used: number): number {
+  return used + Math.min(units, maxRequired) - size - tolerance;
 }
 
 /** How much of a quota is used. */
@@ -192,46 +226,85 @@ export function briefShortage(
   return { reason, limit, units, available: 0, waitS: 1, allowance };
 }
 
-/** Takes a charge without checking the limits. Negative units are given back, but for what has returned meanwhile. */
+/** Takes a charge without checking the limits. */
 export function take(state: LimitState, key: KeyLimits, charge: Charge, now: number, date: UtcDate): void {
   const deltas = newDeltas();
-  addCharge(deltas, key, charge);
+  addCharge(deltas, key, charge, date);
   addDeltas(state, deltas, 1, now, date);
 }
 
-/** Adds the units of a charge to deltas, `factor` times; 0: only names the buckets that it counts for. */
-export function addCharge(deltas: Deltas, key: KeyLimits, charge: Charge, factor = 1): void {
-  deltas.units = rounded(deltas.units + factor * charge.units);
+/** Adds the units of a charge to deltas. */
+export function addCharge(deltas: Deltas, key: KeyLimits, charge: Charge, date: UtcDate): void {
+  addUnits(deltas, charge.units, charge.units, date);
   for (const limit of limitsOf(key)) {
     const { reason, method, perSecond } = limit;
     const units = unitsFor(limit, charge);
     if (units === 0 || reason !== 'rate-limit') continue;
     const before = deltas.buckets.get(method)?.units ?? 0;
-    deltas.buckets.set(method, { units: rounded(before + factor * units), perSecond });
+    deltas.buckets.set(method, { units: rounded(before + units), perSecond });
   }
 }
 
-export function sumOf(one: Deltas, other: Deltas): Deltas {
-  const buckets = new Map(one.buckets);
+/**
+ * Adds a charge that the limits allow to conditional deltas. Each sum may then be greater than it is known to be, by what is
+ * left for the charge.
+ * @param known the sums without the deltas @param state the sums with them
+ */
+export function addConditionally(
+  { deltas, maxSums }: ConditionalDeltas,
+  known: LimitState,
+  state: LimitState,
+  key: KeyLimits,
+  charge: Charge,
+  now: number,
+  date: UtcDate,
+): void {
+  startNewPeriods(known, date);
+  for (const limit of limitsOf(key)) {
+    const units = unitsFor(limit, charge);
+    if (units === 0) continue;
+    const max = usedOf(known, limit, now) - lackingOf(limit, units, usedOf(state, limit, now));
+    maxSums.set(limit.name, { limit, max: Math.min(max, maxSums.get(limit.name)?.max ?? Infinity) });
+  }
+  addCharge(deltas, key, charge, date);
+  take(state, key, charge, now, date);
+}
+
+export function sumOf(one: Deltas, other: Deltas, date: UtcDate): Deltas {
+  const { buckets, ...periods } = one;
+  const sum: Deltas = { buckets: new Map(buckets), ...periods };
+  addUnits(sum, ...unitsIn(other, date), date);
   for (const [method, { units, perSecond }] of other.buckets)
-    buckets.set(method, { units: rounded((buckets.get(method)?.units ?? 0) + units), perSecond });
-  return { units: rounded(one.units + other.units), buckets };
+    sum.buckets.set(method, { units: rounded((buckets.get(method)?.units ?? 0) + units), perSecond });
+  return sum;
 }
 
 /** Adds deltas to the sums of a state, `factor` times. */
 export function addDeltas(state: LimitState, deltas: Deltas, factor: number, now: number, date: UtcDate): void {
-  startNewPeriods(state, date);
-  state.dayUsed = addUnits(state.dayUsed, factor * deltas.units);
-  state.monthUsed = addUnits(state.monthUsed, factor * deltas.units);
+  const [dayUnits, monthUnits] = unitsIn(deltas, date);
+  addUnits(state, factor * dayUnits, factor * monthUnits, date);
   for (const [method, { units, perSecond }] of deltas.buckets) {
     const missing = missingUnits(state, { method, perSecond }, now) + factor * units;
     setMissing(state, method, Math.max(0, missing), now);
   }
 }
 
+/** Units of a day and a month that have not ended. */
+function unitsIn(periods: Periods, date: UtcDate): [number, number] {
+  startNewPeriods(periods, date);
+  return [periods.dayUsed, periods.monthUsed];
+}
+
+function addUnits(periods: Periods, dayUnits: number, monthUnits: number, date: UtcDate): void {
+  startNewPeriods(periods, date);
+  periods.dayUsed = Math.max(0, rounded(periods.dayUsed + dayUnits));
+  periods.monthUsed = Math.max(0, rounded(periods.monthUsed + monthUnits));
+}
+
 /** Replaces the sums of a state by those that several processes share. Buckets that they lack stay. */
-export function setSums(state: LimitState, { missing, ...periods }: Sums, now: number): void {
-  Object.assign(state, periods);
+export function setSums(state: LimitState, sums: Sums, now: number): void {
+  const { missing, day, dayUsed, month, monthUsed } = sums;
+  Object.assign(state, { day, dayUsed, month, monthUsed });
   for (const [method, units] of missing) setMissing(state, method, units, now);
 }
 
@@ -265,13 +338,9 @@ function endsInS({ reason }: Limit, { dayEndsInS, monthEndsInS }: UtcDate): numb
 }
 
 /** The stored date may be one period ahead, from a gateway with a faster clock. If it is further ahead, it is reset. */
-function startNewPeriods(state: LimitState, { day, month, nextDay, nextMonth }: UtcDate): void {
+function startNewPeriods(state: Periods, { day, month, nextDay, nextMonth }: UtcDate): void {
   if (day > state.day || state.day > nextDay) Object.assign(state, { day, dayUsed: 0 });
   if (month > state.month || state.month > nextMonth) Object.assign(state, { month, monthUsed: 0 });
-}
-
-function addUnits(sum: number, units: number): number {
-  return Math.max(0, rounded(sum + units));
 }
 
 /** A sum without the rounding errors of its terms. */

@@ -11,31 +11,32 @@ import type { WorkerLink } from '../workers/worker-link.ts';
 import { WorkerShares } from './machine-shares.ts';
 import { PublicCharges } from './public-charges.ts';
 import { ShareCounts } from './share-counts.ts';
-import type { SharedSums } from './shared-sums.ts';
+import type { Addition, SharedSums } from './shared-sums.ts';
 import {
   addCharge,
+  addConditionally,
   addDeltas,
   ADMISSION_UNITS,
   allowanceOf,
   briefShortage,
+  cloneState,
   newDeltas,
   newLimitState,
   quotasOf,
   setSums,
   shortageOf,
   sumOf,
-  take,
   type Charge,
-  type Deltas,
-  type LimitState,
+  type ConditionalDeltas,
   type QuotaUse,
   type Shortage,
+  type Sums,
 } from './limit-state.ts';
 import { utcDate } from './utc-date.ts';
 
 /** Accounts in memory. A dropped account is read from Redis again; without Redis it starts unused. */
 const MAX_ACCOUNTS = 100_000;
-/** Charges per round trip, and accounts that are exchanged at once: Redis runs one script at a time. */
+/** Accounts that are exchanged at once: Redis runs one script at a time. */
 const MAX_PER_TRIP = 500;
 /** Interval of the warning while Redis rejects charges. */
 const WARNING_INTERVAL_MS = 60_000;
@@ -68,7 +69,12 @@ export class Limiter {
   readonly #sums: SharedSums | undefined;
   readonly #shouldServeWithoutRedis: boolean;
   readonly #log: Log;
-  readonly #accounts = new LRUCache<string, Account>(maxEntries(MAX_ACCOUNTS));
+  readonly #accounts = new LRUCache<string, Account>({
+    ...maxEntries(MAX_ACCOUNTS),
+    dispose: (account) => {
+      this.#drop(account);
+    },
+  });
   /** Accounts that were charged here since their last exchange. */
   readonly #due = new Set<Account>();
   #timer: Timer | undefined;
@@ -153,133 +159,157 @@ export class Limiter {
 
   async close(): Promise<void> {
     clock.clearTimeout(this.#timer);
-    if (this.#sums?.isUp === true) await this.#exchangeAll(({ unsent }) => unsent.units !== 0, false);
+    if (this.#sums?.isUp === true)
+      await this.#exchangeAll(
+        [...this.#due].filter((one) => !one.isExchanging),
+        this.#sums,
+      );
     await this.#sums?.close();
   }
 
   /**
-   * Exchanges all quotas, and all units that were charged without Redis, on a new connection, before it is used for charges.
-   * A Redis that restarted may have lost them: without this, each quota would begin again.
+   * Raises all quotas in Redis to what is known here, on a new connection, before it is used for charges. A Redis that restarted
+   * may have lost them: without this, each quota would begin again. Other accounts are restored at their next exchange.
    */
   async restore(): Promise<void> {
-    await this.#exchangeAll(({ hasQuota, unsent }) => hasQuota || unsent.units !== 0, true);
+    const sums = this.#sums;
+    if (sums === undefined) return;
+    const due = [...this.#accounts.values()].filter((one) => one.hasQuota && !one.isExchanging && one.mayBeLost(sums));
+    while (due.length > 0)
+      await Promise.all(due.splice(0, MAX_PER_TRIP).map((account) => this.#restore(account, sums)));
   }
 
-  async #exchangeAll(isDue: (account: Account) => boolean, isRestoring: boolean): Promise<void> {
-    const due = [...this.#accounts.values()].filter((account) => isDue(account) && !account.isExchanging);
+  async #exchangeAll(due: Account[], sums: SharedSums): Promise<void> {
     while (due.length > 0)
-      await Promise.all(due.splice(0, MAX_PER_TRIP).map((account) => this.#exchange(account, this.#sums, isRestoring)));
+      await Promise.all(due.splice(0, MAX_PER_TRIP).map((account) => this.#exchange(account, sums)));
   }
 
   /** Exchanges the accounts that were charged here, after an interval. */
   #exchangeSoon(account: Account): void {
     this.#due.add(account);
-    this.#startTimer();
+    this.#startTimer(EXCHANGE_MS);
   }
 
-  #startTimer(): void {
-    this.#timer ??= clock.setTimeout(() => void this.#exchangeDue(), EXCHANGE_MS).unref();
+  #startTimer(ms: number): void {
+    this.#timer ??= clock.setTimeout(() => void this.#exchangeDue(), ms).unref();
   }
 
   async #exchangeDue(): Promise<void> {
-    const due = this.#sums?.isUp === true ? [...this.#due] : [];
-    for (const account of due) this.#due.delete(account);
-    while (due.length > 0)
-      await Promise.all(due.splice(0, MAX_PER_TRIP).map((account) => this.#exchange(account, this.#sums)));
+    const startedAt = clock.now();
+    if (this.#sums?.isUp === true) {
+      const due = [...this.#due];
+      this.#due.clear();
+      await this.#exchangeAll(due, this.#sums);
+    }
     this.#timer = undefined;
-    if (this.#due.size > 0) this.#startTimer();
+    if (this.#due.size > 0) this.#startTimer(Math.max(0, startedAt + EXCHANGE_MS - clock.now()));
   }
 
-  /** Exchanges the sums of an account until no charge waits, and nothing is given back. Never rejects. */
-  async #exchange(account: Account, sums: SharedSums | undefined, isRestoring = false): Promise<void> {
-    if (sums === undefined || (account.waiting.length === 0 && account.unsent.units === 0 && !isRestoring)) return;
+  /** Exchanges the units of an account that has no more place. While Redis is unavailable, they are lost. */
+  #drop(account: Account): void {
+    if (this.#due.delete(account) && this.#sums?.isUp === true) void this.#exchange(account, this.#sums);
+  }
+
+  /** Exchanges the sums of an account, and again while charges wait: the promise is that of the first time. Never rejects. */
+  async #exchange(account: Account, sums: SharedSums): Promise<void> {
+    if (account.waiting.length === 0 && account.unsent.monthUsed === 0) return;
     // The exchange in progress decides the charges that wait.
     if (account.isExchanging) {
       this.#exchangeSoon(account);
       return;
     }
     account.isExchanging = true;
-    let isReached: boolean;
-    do {
-      isReached = (sums.isUp || isRestoring) && (!account.mayBeLost(sums) || (await this.#restore(account, sums)));
-      const batch = account.waiting.splice(0, MAX_PER_TRIP);
-      if (isReached && sums.isUp) await this.#send(account, batch, sums);
-      else for (const each of batch) each.decide(this.#chargeWithoutRedis(account, each.limits, each.charge));
-    } while (account.waiting.length > 0 || (isReached && sums.isUp && account.unsent.units < 0));
+    if (sums.isUp && account.mayBeLost(sums)) await this.#restore(account, sums);
+    const batch = account.waiting.splice(0);
+    if (sums.isUp && !account.mayBeLost(sums)) await this.#send(account, batch, sums);
+    else this.#decideWithoutRedis(account, batch);
     account.isExchanging = false;
+    if (account.waiting.length > 0) void this.#exchange(account, sums);
   }
 
   /**
    * Raises the sums in Redis to what is known here. What was taken here without Redis is sent later, when other gateways have
-   * raised them too. @returns whether Redis responded
+   * raised them too.
    */
-  async #restore(account: Account, sums: SharedSums): Promise<boolean> {
-    const [now, date] = [clock.now(), utcDate()];
-    const unsent = account.takeUnsent(now);
-    addDeltas(account.state, unsent, -1, now, date);
-    const isAdded = await this.#add(account, account.noUnits(), sums, now, account.state);
-    addDeltas(account.state, unsent, 1, now, date);
-    account.unsent = sumOf(unsent, account.unsent);
-    if (isAdded) this.#exchangeSoon(account);
-    return isAdded;
+  async #restore(account: Account, sums: SharedSums): Promise<void> {
+    const [now, date, least] = [clock.now(), utcDate(), cloneState(account.state)];
+    account.unsent = account.cappedUnsent(now, date);
+    addDeltas(least, account.unsent, -1, now, date);
+    await this.#add(account, sums, { deltas: account.noUnits(), least, date }, now);
   }
 
   /**
-   * One round trip. It adds the charges that fit by what is known here; if that is old, the first one, and the next ones far from
-   * the limits. The sums decide whether they are taken, and which of the others wait for the next round trip. What is not taken is
-   * given back.
+   * One round trip. It adds what was taken here, and the charges that fit by what is known here, if no more was used meanwhile than
+   * is left for them. If more was used, none of them is added. The new sums then reject what does not fit, and the others wait
+   * for the next round trip, with half as many charges: so others do not stop them for long.
    */
   async #send(account: Account, batch: readonly WaitingCharge[], sums: SharedSums): Promise<void> {
-    const { state } = account;
     const [now, date] = [clock.now(), utcDate()];
-    const isKnown = account.isKnown(sums, now);
-    const [unsent, asked, added] = [account.takeUnsent(now), newDeltas(), new Set<WaitingCharge>()];
-    let mayAdd = true;
+    const [deltas, known, added] = [
+      account.cappedUnsent(now, date),
+      cloneState(account.state),
+      new Set<WaitingCharge>(),
+    ];
+    const conditional: ConditionalDeltas = { deltas: newDeltas(), maxSums: new Map() };
+    const state = cloneState(known);
     for (const each of batch) {
       const { limits, charge } = each;
-      mayAdd &&= isKnown || added.size === 0 || account.isFar(limits, charge, now, asked);
-      const isAdded = mayAdd && shortageOf(state, limits, charge, now, date) === undefined;
-      addCharge(asked, limits, charge, isAdded ? 1 : 0);
-      if (!isAdded) continue;
+      if (added.size >= account.maxCharges || shortageOf(state, limits, charge, now, date) !== undefined) continue;
+      addConditionally(conditional, known, state, limits, charge, now, date);
       added.add(each);
-      take(state, limits, charge, now, date);
     }
-    const isSent = await this.#add(account, sumOf(unsent, asked), sums, now);
-    addDeltas(state, asked, -1, now, date);
-    if (!isSent) {
-      // Redis may have them. Units that are given back twice would be served twice.
-      if (unsent.units > 0) account.unsent = sumOf(unsent, account.unsent);
-      for (const each of batch) each.decide(this.#chargeWithoutRedis(account, each.limits, each.charge));
+    account.unsent = newDeltas();
+    account.inFlight = sumOf(deltas, conditional.deltas, date);
+    const response = await this.#add(account, sums, { deltas, conditional, date }, now);
+    account.inFlight = newDeltas();
+    if (response === undefined) {
+      // Redis may have added all: then it is counted twice.
+      account.unsent = sumOf(deltas, account.unsent, date);
+      this.#decideWithoutRedis(account, batch);
       return;
     }
+    account.maxCharges = response.isAdded ? Infinity : Math.max(1, Math.floor(added.size / 2));
     const later: WaitingCharge[] = [];
     for (const each of batch) {
       const { limits, charge, decide } = each;
-      const shortage = shortageOf(state, limits, charge, now, date);
-      if (shortage === undefined && !added.has(each)) {
+      const isTaken = response.isAdded && added.has(each);
+      const shortage = isTaken ? undefined : shortageOf(account.state, limits, charge, now, date);
+      if (!isTaken && shortage === undefined) {
         later.push(each);
         continue;
       }
       this.counts[sums.kind]++;
-      if (shortage === undefined) take(state, limits, charge, now, date);
-      else if (added.has(each)) addCharge(account.unsent, limits, charge, -1);
-      decide({ shortage, allowance: shortage?.allowance ?? allowanceOf(state, limits, charge, now, date) });
+      decide({ shortage, allowance: shortage?.allowance ?? allowanceOf(account.state, limits, charge, now, date) });
     }
     account.waiting.unshift(...later);
   }
 
-  /** Adds to the sums, which replace what is known here, and to them what was taken here meanwhile. @returns whether Redis responded */
-  async #add(account: Account, deltas: Deltas, sums: SharedSums, now: number, least?: LimitState): Promise<boolean> {
-    const [{ id, hasQuota, state }, { connection }, date] = [account, sums, utcDate()];
+  #decideWithoutRedis(account: Account, batch: readonly WaitingCharge[]): void {
+    for (const { limits, charge, decide } of batch) decide(this.#chargeWithoutRedis(account, limits, charge));
+  }
+
+  /**
+   * Adds to the sums, which replace what is known here, and to them what was taken here meanwhile.
+   * @returns undefined: Redis did not respond
+   */
+  async #add(
+    account: Account,
+    sums: SharedSums,
+    addition: Omit<Addition, 'account' | 'hasQuota'>,
+    now: number,
+  ): Promise<Sums | undefined> {
+    const { connection } = sums;
     try {
-      const added = await sums.add({ account: id, deltas, hasQuota, least, date });
-      account.confirm(added, deltas.units, connection, now);
-      addDeltas(state, account.unsent, 1, now, date);
-      return true;
+      const added = await sums.add({ account: account.id, hasQuota: account.hasQuota, ...addition });
+      const { deltas, conditional } = addition;
+      const units = deltas.monthUsed + (added.isAdded ? (conditional?.deltas.monthUsed ?? 0) : 0);
+      account.confirm(added, units, connection, now);
+      addDeltas(account.state, account.unsent, 1, now, utcDate());
+      return added;
     } catch (error) {
       this.#logRejection(sums.reportFailure(error));
       if (!sums.isUp) this.#exchangeSoon(account);
-      return false;
+      return undefined;
     }
   }
 
@@ -287,7 +317,7 @@ export class Limiter {
   #chargeHere(account: Account, limits: KeyLimits, charge: Charge): ChargeOutcome {
     const outcome = account.take(limits, charge);
     if (outcome.shortage !== undefined) return outcome;
-    addCharge(account.unsent, limits, charge);
+    addCharge(account.unsent, limits, charge, utcDate());
     this.#exchangeSoon(account);
     return outcome;
   }
@@ -305,8 +335,7 @@ export class Limiter {
   #accountOf(limits: KeyLimits): Account {
     let account = this.#accounts.get(limits.account);
     if (account === undefined) this.#accounts.set(limits.account, (account = new Account(limits.account)));
-    account.limits = limits;
-    account.hasQuota ||= limits.daily !== undefined || limits.monthly !== undefined;
+    account.setLimits(limits);
     return account;
   }
 

@@ -3,7 +3,7 @@ import { clock } from '../clock/clock.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { MessageRouter } from '../workers/message-router.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
-import { addDeltas, missingUnits, newLimitState, type LimitState, type Sums } from './limit-state.ts';
+import { addDeltas, missingUnits, newLimitState, usedOf, type LimitState, type Sums } from './limit-state.ts';
 import type { Addition, SharedSums } from './shared-sums.ts';
 
 /** Accounts in memory. A dropped account starts unused. */
@@ -14,16 +14,19 @@ const TOPIC = 'add';
 export function serveSums(router: MessageRouter): void {
   const states = new LRUCache<string, LimitState>(maxEntries(MAX_ACCOUNTS));
   router.on(TOPIC, (additions: readonly Addition[]): Sums[] =>
-    additions.map(({ account, deltas, date }) => {
+    additions.map(({ account, deltas, conditional, date }) => {
       const now = clock.now();
       const state = states.get(account) ?? newLimitState();
       states.set(account, state);
       addDeltas(state, deltas, 1, now, date);
+      const maxSums = [...(conditional?.maxSums.values() ?? [])];
+      const isAdded = maxSums.every(({ limit, max }) => usedOf(state, limit, now) <= max);
+      if (conditional !== undefined && isAdded) addDeltas(state, conditional.deltas, 1, now, date);
       const { day, dayUsed, month, monthUsed } = state;
       const missing = [...deltas.buckets].map(
         ([method, { perSecond }]) => [method, missingUnits(state, { method, perSecond }, now)] as const,
       );
-      return { day, dayUsed, month, monthUsed, missing: new Map(missing) };
+      return { day, dayUsed, month, monthUsed, missing: new Map(missing), isAdded };
     }),
   );
 }

@@ -1,7 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import type { RedisClient } from '../redis/client.ts';
 import type { RedisLink } from '../redis/link.ts';
-import { missingUnits, type Sums } from './limit-state.ts';
+import { missingUnits, rateName, type Sums } from './limit-state.ts';
 import type { Addition, SharedSums } from './shared-sums.ts';
 
 /**
@@ -17,56 +17,72 @@ const QUOTA_TTL_MS = 32 * 86_400_000;
 const RATE_TTL_MS = 60_000;
 
 /**
- * Adds to the sums of one account on Redis' clock, and returns them. Arguments: time to live in ms, units; name, date, next date and least
- * sum before of the day and of the month; suffix of the fields, units per second, units and least sum before of each bucket.
- * The units of a bucket return with time. Without units and a greater least sum, nothing is written.
+ * Adds to the sums of one account on Redis' clock, and returns whether the conditional units are in them, and the sums. Arguments:
+ * time to live in ms; name, date and next date of the day and of the month; suffix of the fields and units per second of each
+ * bucket; after each of them, its units, least sum before, conditional units, and the greatest sum without these. The units of a
+ * bucket return with time. Without units and a greater least sum, nothing is written.
  */
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
-local account, changes, sums, isChanged = {}, {}, {}, false
+local account, changes, sums, isChanged, isAdded = {}, {}, {}, false, true
 local stored = redis.call('HGETALL', KEYS[1])
 for at = 1, #stored, 2 do account[stored[at]] = stored[at + 1] end
 local ttl = math.max(tonumber(ARGV[1]), redis.call('PTTL', KEYS[1]))
-local function number(text) return tonumber(text or '') or 0 end
-local function set(field, text)
-  changes[#changes + 1] = field
-  changes[#changes + 1] = text
-  sums[#sums + 1] = text
+local function number(text)
+  local found = tonumber(text or '') or 0
+  return math.abs(found) < 1e300 and found or 0
 end
-local function sumOf(before, units, least)
-  local sum = math.max(0, math.max(before, number(least)) + number(units))
-  isChanged = isChanged or number(units) ~= 0 or sum > before
-  return sum
+local function rounded(value) return math.floor(value * 1000 + 0.5) / 1000 end
+local function add(before, least, at, sum)
+  sum.value = math.max(before, tonumber(least)) + tonumber(ARGV[at])
+  if sum.date then sum.value = rounded(sum.value) end
+  isChanged = isChanged or sum.value > before
+  sum.conditional = tonumber(ARGV[at + 2])
+  isAdded = isAdded and sum.value <= tonumber(ARGV[at + 3])
+  sums[#sums + 1] = sum
 end
-for at = 3, 10, 4 do
-  local period, date, nextDate, least = unpack(ARGV, at, at + 3)
+for at = 2, 9, 7 do
+  local period, date, nextDate, least = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
   local last, before = account[period], 0
   if last and last >= date and last <= nextDate then
     before = number(account[period .. 'Used'])
     if last ~= date then date, least = last, 0 end
   end
-  set(period, date)
-  set(period .. 'Used', string.format('%.16g', math.floor(sumOf(before, ARGV[2], least) * 1000 + 0.5) / 1000))
+  add(before, least, at + 3, { period = period, date = date })
 end
-for at = 11, #ARGV, 4 do
-  local suffix, perSecond, units, least = unpack(ARGV, at, at + 3)
+for at = 16, #ARGV, 6 do
+  local suffix, perSecond = ARGV[at], tonumber(ARGV[at + 1])
   local elapsed = math.max(0, now - number(account['missingAt' .. suffix]))
   local before = math.max(0, number(account['missing' .. suffix]) - elapsed * perSecond / 1000)
-  local sum = sumOf(before, units, least)
-  ttl = math.max(ttl, math.min(sum / perSecond * 1000, 1e12))
-  set('missing' .. suffix, string.format('%.17g', sum))
-  changes[#changes + 1] = 'missingAt' .. suffix
-  changes[#changes + 1] = string.format('%.3f', now)
+  add(before, ARGV[at + 3], at + 2, { suffix = suffix, perSecond = perSecond })
+end
+local texts = { isAdded and 1 or 0 }
+local function set(field, text, isReturned)
+  changes[#changes + 1] = field
+  changes[#changes + 1] = text
+  if isReturned then texts[#texts + 1] = text end
+end
+for _, sum in ipairs(sums) do
+  local value = sum.value
+  if isAdded and sum.conditional > 0 then value, isChanged = value + sum.conditional, true end
+  if sum.date then
+    set(sum.period, sum.date, true)
+    set(sum.period .. 'Used', string.format('%.16g', rounded(value)), true)
+  else
+    ttl = math.max(ttl, math.min(value / sum.perSecond * 1000, 1e12))
+    set('missing' .. sum.suffix, string.format('%.17g', value), true)
+    set('missingAt' .. sum.suffix, string.format('%.3f', now), false)
+  end
 end
 if isChanged then
   redis.call('HSET', KEYS[1], unpack(changes))
   redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
 end
-return sums`;
+return texts`;
 
 type ScriptedRedis = RedisClient & {
-  gatehouseLimits(key: string, ...args: (string | number)[]): Promise<string[]>;
+  gatehouseLimits(key: string, ...args: (string | number)[]): Promise<(string | number)[]>;
 };
 
 /** The sums of all gateways. */
@@ -90,22 +106,25 @@ export class RedisSums implements SharedSums {
     return this.#link.connection;
   }
 
-  async add({ account, deltas, hasQuota, least, date }: Addition): Promise<Sums> {
-    const { units, buckets } = deltas;
+  async add({ account, deltas, conditional, hasQuota, least, date }: Addition): Promise<Sums> {
+    const more = conditional?.deltas;
+    const maxOf = (limit: string): number => conditional?.maxSums.get(limit)?.max ?? Number.MAX_VALUE;
     const leastDay = least?.day === date.day ? least.dayUsed : 0;
     const leastMonth = least?.month === date.month ? least.monthUsed : 0;
-    const [day, dayUsed, month, monthUsed, ...missing] = (await this.#redis.gatehouseLimits(
+    const [isAdded, day, dayUsed, month, monthUsed, ...missing] = (await this.#redis.gatehouseLimits(
       PREFIX + account,
-      ...[hasQuota ? QUOTA_TTL_MS : RATE_TTL_MS, units],
-      ...['day', date.day, date.nextDay, leastDay, 'month', date.month, date.nextMonth, leastMonth],
-      ...[...buckets].flatMap(([method, bucket]) => [
-        ...[method === '' ? '' : `:${method}`, bucket.perSecond, bucket.units],
-        least === undefined ? 0 : missingUnits(least, { method, perSecond: bucket.perSecond }, clock.now()),
+      hasQuota ? QUOTA_TTL_MS : RATE_TTL_MS,
+      ...['day', date.day, date.nextDay, deltas.dayUsed, leastDay, more?.dayUsed ?? 0, maxOf('daily')],
+      ...['month', date.month, date.nextMonth, deltas.monthUsed, leastMonth, more?.monthUsed ?? 0, maxOf('monthly')],
+      ...[...deltas.buckets].flatMap(([method, { perSecond, units }]) => [
+        ...[method === '' ? '' : `:${method}`, perSecond, units],
+        least === undefined ? 0 : missingUnits(least, { method, perSecond }, clock.now()),
+        ...[more?.buckets.get(method)?.units ?? 0, maxOf(rateName(method))],
       ]),
-    )) as [string, string, string, string, ...string[]];
+    )) as [number, string, string, string, string, ...string[]];
     return {
-      ...{ day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) },
-      missing: new Map([...buckets.keys()].map((method, index) => [method, Number(missing[index])])),
+      ...{ day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed), isAdded: isAdded === 1 },
+      missing: new Map([...deltas.buckets.keys()].map((method, index) => [method, Number(missing[index])])),
     };
   }
 

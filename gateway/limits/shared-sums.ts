@@ -1,9 +1,12 @@
-import type { Deltas, LimitState, Sums, UtcDate } from './limit-state.ts';
+import type { ConditionalDeltas, Deltas, LimitState, Sums, UtcDate } from './limit-state.ts';
 
 /** What one exchange adds to the sums of an account. */
 export interface Addition {
   readonly account: string;
+  /** With all buckets of the account. */
   readonly deltas: Deltas;
+  /** What is added after the deltas, if the sums with these allow it. */
+  readonly conditional?: ConditionalDeltas | undefined;
   /** Whether the sums of its periods must last as long as these. */
   readonly hasQuota: boolean;
   /** The sums before are at least these: a store may have lost data. Undefined: they are as stored. */

@@ -82,7 +82,7 @@ it('at ten times its rate, a key gets its burst, its rate and 100 ms of it per o
   expect(taken).toBeGreaterThan(0.98 * (burst + perSecond * seconds));
 });
 
-it('a sudden rush exceeds no quota of few workers, and a quota of many by what they take in 100 ms', async () => {
+it('eight workers that know a quota, and are charged in turn, serve it to the last unit', async () => {
   const { limiters } = await openMachine(8);
   const limits = limitsOf({ daily: 1_000 });
   // All workers know the account.

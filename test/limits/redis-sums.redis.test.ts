@@ -3,9 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { noLimits, type KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
 import {
   addDeltas,
+  limitsOf,
   missingUnits,
   newLimitState,
   type Deltas,
+  type Limit,
   type LimitState,
   type Sums,
   type UtcDate,
@@ -42,18 +44,17 @@ function dateOf(day: string): UtcDate {
 }
 const dates = ['2026-01-30', '2026-01-31', '2026-02-01'].map(dateOf);
 
+function deltasOf(units: number, { day, month }: UtcDate, buckets: Deltas['buckets'] = new Map()): Deltas {
+  return { day, dayUsed: units, month, monthUsed: units, buckets };
+}
+
 function add(account: string, deltas: Deltas, date: UtcDate, least?: LimitState): Promise<Sums> {
   return sums.add({ account, deltas, hasQuota: true, least, date });
 }
 
 it('the sums in Redis are those in memory', async () => {
-  const units = fc.constantFrom(-3, -0.1, 0, 0.1, 0.3, 1, 2, 40);
-  const deltas = fc
-    .record({ units, buckets: fc.dictionary(fc.constantFrom('', 'eth_a', 'eth_b'), units) })
-    .map(({ units: all, buckets }): Deltas => {
-      const named = Object.entries(buckets).map(([method, own]) => [method, { units: own, perSecond }] as const);
-      return { units: all, buckets: new Map(named) };
-    });
+  const units = fc.constantFrom(0, 0.1, 0.3, 1, 2, 40);
+  const deltas = fc.record({ units, buckets: fc.dictionary(fc.constantFrom('', 'eth_a', 'eth_b'), units) });
   const rounds = fc.array(fc.record({ deltas, ahead: fc.nat(1) }), { maxLength: 8 });
   await fc.assert(
     fc.asyncProperty(rounds, async (sequence) => {
@@ -62,8 +63,11 @@ it('the sums in Redis are those in memory', async () => {
       for (const { deltas: some, ahead } of sequence) {
         at = Math.min(at + ahead, dates.length - 1);
         const date = dates[at] as UtcDate;
-        const { missing, ...periods } = await add(account, some, date);
-        addDeltas(state, some, 1, 0, date);
+        const named = Object.entries(some.buckets).map(([method, own]) => [method, { units: own, perSecond }] as const);
+        const more = deltasOf(some.units, date, new Map(named));
+        const { missing, isAdded, ...periods } = await add(account, more, date);
+        expect(isAdded).toBe(true);
+        addDeltas(state, more, 1, 0, date);
         const { buckets, ...expected } = state;
         expect(periods).toEqual(expected);
         for (const [method, found] of missing)
@@ -109,7 +113,7 @@ it('one process decides by Redis as in memory', async () => {
 
 describe('a gateway’s clock', () => {
   const used = async (account: string, date: UtcDate): Promise<[string, number]> => {
-    const { day, dayUsed } = await add(account, { units: 2, buckets: new Map() }, date);
+    const { day, dayUsed } = await add(account, deltasOf(2, date), date);
     return [day, dayUsed];
   };
   const [today, tomorrow] = dates as [UtcDate, UtcDate];
@@ -132,9 +136,61 @@ it('a Redis that lost data has what a gateway has counted, and nothing twice', a
   const [date] = dates as [UtcDate];
   const buckets = new Map([['', { units: 2, perSecond }]]);
   const counted = newLimitState();
-  addDeltas(counted, { units: 9, buckets }, 1, 0, date);
+  addDeltas(counted, deltasOf(9, date, buckets), 1, 0, date);
   for (const time of ['first', 'second']) {
-    const found = await add('lost', { units: 0, buckets: new Map([['', { units: 0, perSecond }]]) }, date, counted);
+    const found = await add('lost', deltasOf(0, date, new Map([['', { units: 0, perSecond }]])), date, counted);
     expect([time, found.dayUsed, Math.round(found.missing.get('') ?? 0)]).toEqual([time, 9, 2]);
   }
+});
+
+it('a field that is no number counts as none', async () => {
+  const [date] = dates as [UtcDate];
+  for (const text of ['inf', '-inf', 'nan', 'many', '']) {
+    await server.cli(
+      'HSET',
+      'gatehouse:limit:odd',
+      'day',
+      date.day,
+      'dayUsed',
+      text,
+      'missing',
+      text,
+      'missingAt',
+      text,
+    );
+    const { dayUsed, missing } = await add('odd', deltasOf(0, date, new Map([['', { units: 0, perSecond }]])), date);
+    expect([text, dayUsed, missing.get('')]).toEqual([text, 0, 0]);
+  }
+});
+
+it('conditional units are added as a whole, if no sum is above its maximum', async () => {
+  const [date] = dates as [UtcDate];
+  const bucket = (units: number): Deltas['buckets'] => new Map([['eth_a', { units, perSecond }]]);
+  const key = { ...noLimits('conditional'), daily: 100, methodRates: new Map([['eth_a', { perSecond, burst: 10 }]]) };
+  const [daily, rate] = ['daily', 'methodRates of eth_a'].map((name) => limitsOf(key).find((one) => one.name === name));
+  const found = [];
+  for (const [maxDay, maxRate] of [
+    [4, 3],
+    [3.999, 100],
+    [100, 5],
+    [8, 6.001],
+  ] as const) {
+    const maxSums = new Map([
+      ['daily', { limit: daily as Limit, max: maxDay }],
+      ['methodRates of eth_a', { limit: rate as Limit, max: maxRate }],
+    ]);
+    const conditional = { deltas: deltasOf(3, date, bucket(2)), maxSums };
+    const deltas = deltasOf(1, date, bucket(1));
+    const { isAdded, dayUsed, missing } = await sums.add({
+      account: 'conditional',
+      ...{ deltas, conditional, hasQuota: true, date },
+    });
+    found.push([isAdded, dayUsed, Math.round((missing.get('eth_a') ?? 0) * 100) / 100]);
+  }
+  expect(found).toEqual([
+    [true, 4, 3],
+    [false, 5, 4],
+    [true, 9, 7],
+    [false, 10, 8],
+  ]);
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
-import { areChargedAlike, noLimits, rateOf, type KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
+import { noLimits, type KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { openLimiter } from '../../gateway/limits/open-limiter.ts';
 import type { Limiter } from '../../gateway/limits/limiter.ts';
@@ -98,22 +98,6 @@ describe('different limits of one team in Redis', () => {
     expect(outcome).toMatchObject({ shortage: undefined });
     expect((await limiter.charge(small, unit)).shortage?.reason).toBe('daily-quota');
     expect((await limiter.charge(large, unit)).shortage).toBeUndefined();
-  });
-
-  it.each<[Partial<KeyLimits>, Partial<KeyLimits>, boolean]>([
-    [{ daily: 1 }, { daily: 1, sockets: 2 }, true],
-    [{ daily: 1 }, { daily: 2 }, false],
-    [{ monthly: 1 }, {}, false],
-    [{ rate: rateOf(2) }, { rate: rateOf(2) }, true],
-    [{ rate: rateOf(2) }, { rate: rateOf(2, 3) }, false],
-    [{ rate: rateOf(2, 3) }, { rate: rateOf(1, 3) }, false],
-    [{ methodRates: new Map([['a', rateOf(1)]]) }, { methodRates: new Map([['a', rateOf(1)]]) }, true],
-    [{ methodRates: new Map([['a', rateOf(1)]]) }, { methodRates: new Map([['a', rateOf(2)]]) }, false],
-    [{ methodRates: new Map([['a', rateOf(1)]]) }, { methodRates: new Map([['b', rateOf(1)]]) }, false],
-    [{ methodRates: new Map([['a', rateOf(1)]]) }, {}, false],
-  ])('%j and %j are charged alike: %s', (one, other, isAlike) => {
-    const account = { ...noLimits('a'), isCharged: true };
-    expect(areChargedAlike({ ...account, ...one }, { ...account, ...other })).toBe(isAlike);
   });
 });
 

@@ -9,7 +9,7 @@ export function rateOf(perSecond: number, burst = Math.max(1, Math.ceil(perSecon
   return { perSecond, burst };
 }
 
-/** Limits in request units, which `limits/` charges for each body: in memory (`limit-state.ts`) and in Redis (`charge-script.ts`). */
+/** Limits in request units, which `limits/` charges for each body: the law is in `limit-state.ts`. */
 export interface ChargedLimits {
   readonly rate: Rate | undefined;
   readonly methodRates: ReadonlyMap<string, Rate> | undefined;
@@ -65,26 +65,6 @@ export function noLimits(account: string): KeyLimits {
   const charged: ChargedLimits = { rate: undefined, methodRates: undefined, daily: undefined, monthly: undefined };
   const open: OpenLimits = { sockets: undefined, subscriptions: undefined, concurrency: undefined };
   return { account, isCharged: false, ...charged, ...open };
-}
-
-/** Whether a charge has the same result with both. Keys of a team may have different limits. */
-export function areChargedAlike(one: ChargedLimits, other: ChargedLimits): boolean {
-  if (one === other) return true;
-  return (
-    one.daily === other.daily &&
-    one.monthly === other.monthly &&
-    isSameRate(one.rate, other.rate) &&
-    isSameRates(one.methodRates, other.methodRates)
-  );
-}
-
-function isSameRate(one: Rate | undefined, other: Rate | undefined): boolean {
-  return one?.perSecond === other?.perSecond && one?.burst === other?.burst;
-}
-
-function isSameRates(one: ChargedLimits['methodRates'], other: ChargedLimits['methodRates']): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  return one.size === other.size && [...one].every(([method, rate]) => isSameRate(rate, other.get(method)));
 }
 
 /** The lower of each limit. A limit that one of both lacks is the other's. */
