@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import type { Log } from '../config/log.ts';
 import type { Header } from '../chain/header.ts';
 import type { WatchedChain } from '../chain/poller.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -40,6 +41,8 @@ export interface NetworkSubscriptionsOptions {
   readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
   /** Usage of each key: notifications count as calls of their method. */
   readonly usage: MethodUsage;
+  /** Of the network. */
+  readonly log: Log;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -137,11 +140,11 @@ export class NetworkSubscriptions {
   }
 
   #openBlocks(level: VerifyLevel): BlockFeeds {
-    const { slug, chain: followed, blockShape, logs, blockReceipts } = this.#options;
+    const { slug, chain: followed, blockShape, logs, blockReceipts, log } = this.#options;
     const isRequired = level === 'require';
     const proveHeader = (header: Header): Promise<Header | undefined> =>
       this.#upstreams.proveHeader(header, isRequired);
-    const chain = level === 'off' ? followed : new ProvenChain({ chain: followed, isRequired, proveHeader });
+    const chain = level === 'off' ? followed : new ProvenChain({ chain: followed, isRequired, proveHeader, log });
     const request: LogSource['request'] = (...call) => this.#upstreams.request(level, ...call);
     const blockLogs = new BlockLogs(request, logs, `logs of ${slug}`);
     return {
