@@ -65,6 +65,13 @@ export class ProvenChain {
     };
   }
 
+  /** Resolves when the blocks that may be delivered now are, or cannot be proven. Undefined: they are delivered. */
+  get delivery(): Promise<void> | undefined {
+    const { ring, look } = this.#delivery ?? {};
+    const newest = this.#newest();
+    return newest === undefined || ring?.headers.has(newest.hash) === true ? undefined : look;
+  }
+
   /** Never rejects. */
   async #follow(delivery: Delivery): Promise<void> {
     const unwatch = this.#options.chain.watch(() => undefined);

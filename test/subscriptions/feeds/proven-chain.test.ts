@@ -5,6 +5,10 @@ import type { Hold } from '../../../gateway/chain/view.ts';
 import { clock } from '../../../gateway/clock/clock.ts';
 import { openLog } from '../../../gateway/config/log.ts';
 import { ProvenChain, type ProvenChainOptions } from '../../../gateway/subscriptions/feeds/proven-chain.ts';
+import {
+  NetworkSubscriptions,
+  type NetworkSubscriptionsOptions,
+} from '../../../gateway/subscriptions/network-subscriptions.ts';
 import { ScriptedChain } from '../../chain/scripted-chain.ts';
 import { pollerOf, simulatedUpstream } from '../../chain/simulated-upstream.ts';
 import { simulateTime } from '../../support/simulate-time.ts';
@@ -220,4 +224,29 @@ it('blocks that are replaced while they are proven are removed again', async () 
   chain.reorganise(2);
   await time().advance(60_000);
   expect([watcher.blocks, watcher.gaps]).toEqual([newestOf(chain, 3), 0]);
+});
+
+it('a poll of a filter waits for a block that has its witnesses, until it is proven', async () => {
+  const { poller, chain } = open();
+  // Logs, receipts, metrics and usage are for others.
+  const sources = { all: [], proveHeader: slowly(200) };
+  const subscriptions = new NetworkSubscriptions({
+    ...{ chain: poller, upstreams: sources },
+  } as unknown as NetworkSubscriptionsOptions);
+  const headers: string[] = [];
+  const subscriber = {
+    deliver: (results: readonly string[]): void => void headers.push(...results),
+    markGap: () => undefined,
+  };
+  await time().advanceUntil(Promise.resolve(subscriptions.subscribe({ kind: 'newHeads' }, subscriber, 'require')));
+  const delivery = (): Promise<unknown> | undefined => subscriptions.deliveryOf('newHeads', undefined, 'require');
+  expect(delivery()).toBeUndefined();
+  chain.mine();
+  while (poller.view.witnesses.block?.hash !== chain.head.hash) await time().advance(10);
+  expect(headers).toEqual([]);
+  const pending = delivery();
+  expect(pending).toBeDefined();
+  await time().advanceUntil(pending as Promise<unknown>);
+  expect(headers).toEqual([expect.stringContaining(chain.head.hash)]);
+  expect(delivery()).toBeUndefined();
 });
