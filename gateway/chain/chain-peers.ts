@@ -16,6 +16,8 @@ export type ChainEvent =
   | { readonly kind: 'subscribed'; readonly upstream: string; readonly isSubscribed: boolean }
   /** This block is final. */
   | { readonly kind: 'final'; readonly number: bigint }
+  /** A result of an upstream was disproved. */
+  | { readonly kind: 'distrusted' }
   /** The upstream may be on another chain now. */
   | { readonly kind: 'doubtful'; readonly upstream: string }
   /** A worker with watchers sends it in each round. */

@@ -200,6 +200,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /** An upstream returned a wrong result, so that earlier ones of it may be wrong, too. */
   distrusted(): void {
     this.#chain.distrusted();
+    this.#peers?.notify({ kind: 'distrusted' });
   }
 
   /** A request changed the chain, which may be shorter now. */
@@ -449,6 +450,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         break;
       case 'final':
         this.#chain.finalized(event.number);
+        break;
+      case 'distrusted':
+        this.#chain.distrusted();
         break;
       case 'doubtful':
         if (upstream !== undefined)

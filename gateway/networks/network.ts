@@ -165,7 +165,7 @@ export class OpenNetwork implements Network {
       developmentMethods: developmentMethodsIn(settings),
       log,
     });
-    this.subscriptions = reusable?.subscriptions ?? openSubscriptions(slug, chain, this.router, parts);
+    this.subscriptions = reusable?.subscriptions ?? openSubscriptions(slug, chain, this.router, parts, log);
     this.filters = reusable?.filters ?? openFilters(slug, this.subscriptions, parts);
     const wildcards = [...openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
     this.document = lazyDocument(slug, replaceable, wildcards, openMethods.except);
@@ -282,6 +282,7 @@ function openSubscriptions(
   chain: ChainPoller<Upstream>,
   router: Router,
   { specs, metrics, usage }: NetworkParts,
+  log: Log,
 ): NetworkSubscriptions {
   const metricsByKind = Object.fromEntries(
     subscriptionKinds.map((kind) => [kind, subscriptionMetrics(metrics.registry, slug, kind)]),
@@ -296,6 +297,7 @@ function openSubscriptions(
     transactionByHash: specOf(nodeMethods.transactionByHash, specs),
     metrics: metricsByKind as Record<SubscriptionKind, KindSubscriptionMetrics>,
     usage: usage.methodUsage(slug, NOTIFICATION_METHOD),
+    log,
   });
 }
 

@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import type { Log } from '../config/log.ts';
 import type { Header } from '../chain/header.ts';
 import type { WatchedChain } from '../chain/poller.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -40,6 +41,8 @@ export interface NetworkSubscriptionsOptions {
   readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
   /** Usage of each key: notifications count as calls of their method. */
   readonly usage: MethodUsage;
+  /** Of the network. */
+  readonly log: Log;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -48,6 +51,8 @@ const DELIVERY_TIMEOUT_MS = 1_000;
 
 /** The feeds of blocks that are proven as far as one level says. */
 interface BlockFeeds {
+  /** Undefined: what is followed is delivered. */
+  readonly proven: ProvenChain | undefined;
   readonly heads: HeadsFeed;
   readonly blockLogs: BlockLogs;
   readonly logs: LogsFeed;
@@ -122,13 +127,15 @@ export class NetworkSubscriptions {
   /** Resolves when an owner's subscribers of this kind have the blocks that callers were served. Undefined: they have them. */
   deliveryOf(kind: SubscriptionKind, owner?: string, level: VerifyLevel = 'off'): Promise<unknown> | undefined {
     if (kind !== 'newHeads' && kind !== 'logs') return undefined;
-    const delivery = (): Promise<unknown> | undefined => {
-      const fromFeed = kind === 'logs' ? this.#blocksOf(level).logs.delivery : undefined;
-      return fromFeed === undefined ? fanOut.deliveryTo(owner) : fromFeed.then(() => fanOut.deliveryTo(owner));
-    };
+    const { proven, logs } = this.#blocksOf(level);
     const { head, newestServed } = this.#chain.view;
     const isBehind = head !== undefined && head.number < newestServed;
-    return isBehind ? this.#chain.waitForChange(DELIVERY_TIMEOUT_MS).then(delivery) : delivery();
+    return oneAfterTheOther([
+      () => (isBehind ? this.#chain.waitForChange(DELIVERY_TIMEOUT_MS) : undefined),
+      () => proven?.delivery,
+      () => (kind === 'logs' ? logs.delivery : undefined),
+      () => fanOut.deliveryTo(owner),
+    ]);
   }
 
   #blocksOf(level: VerifyLevel): BlockFeeds {
@@ -137,14 +144,16 @@ export class NetworkSubscriptions {
   }
 
   #openBlocks(level: VerifyLevel): BlockFeeds {
-    const { slug, chain: followed, blockShape, logs, blockReceipts } = this.#options;
+    const { slug, chain: followed, blockShape, logs, blockReceipts, log } = this.#options;
     const isRequired = level === 'require';
     const proveHeader = (header: Header): Promise<Header | undefined> =>
       this.#upstreams.proveHeader(header, isRequired);
-    const chain = level === 'off' ? followed : new ProvenChain({ chain: followed, isRequired, proveHeader });
+    const proven = level === 'off' ? undefined : new ProvenChain({ chain: followed, isRequired, proveHeader, log });
+    const chain = proven ?? followed;
     const request: LogSource['request'] = (...call) => this.#upstreams.request(level, ...call);
     const blockLogs = new BlockLogs(request, logs, `logs of ${slug}`);
     return {
+      proven,
       heads: new HeadsFeed(chain, blockShape),
       blockLogs,
       logs: new LogsFeed(chain, blockLogs, `logs of ${slug}`),
@@ -158,6 +167,13 @@ export class NetworkSubscriptions {
     unsubscribe();
     throw new RpcError('no-upstream');
   }
+}
+
+/** @returns resolves when the waits have ended, each of which begins after the one before. Undefined: there are none */
+function oneAfterTheOther([begin, ...later]: (() => Promise<unknown> | undefined)[]): Promise<unknown> | undefined {
+  if (begin === undefined) return undefined;
+  const wait = begin();
+  return wait === undefined ? oneAfterTheOther(later) : wait.then(() => oneAfterTheOther(later));
 }
 
 /** The JSON text of an object. Undefined: null, or an error. */

@@ -21,10 +21,7 @@ export interface SubscriptionOptions {
   readonly limiter: Limiter;
   /** The socket, which a reload may move to another version of its network. */
   readonly session: {
-    readonly network: {
-      readonly otherUnits: OtherUnits;
-      readonly chain: { readonly view: { readonly number?: bigint | undefined } };
-    };
+    readonly network: { readonly otherUnits: OtherUnits };
   };
   readonly send: SendNotifications;
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'other-chain' | 'slow-reader') => void;
@@ -48,10 +45,10 @@ export class Subscription implements Subscriber {
   readonly #parts: SubscriptionOptions;
   /** The JSON text of a notification before its result. */
   readonly #messageStart: string;
-  #pending: string[] | undefined = [];
+  #pending: [results: readonly string[], block: number | undefined][] | undefined = [];
   #pendingChars = 0;
   /** The block or second of the last charge. */
-  #chargedFor: bigint | number | undefined;
+  #chargedFor: number | undefined;
 
   constructor(parts: SubscriptionOptions, method: MethodSpec, params: SubscriptionParams) {
     this.#parts = parts;
@@ -61,14 +58,14 @@ export class Subscription implements Subscriber {
     this.#messageStart = `{"jsonrpc":"2.0","method":"${NOTIFICATION_METHOD}","params":{"subscription":"${this.id}","result":`;
   }
 
-  deliver(results: readonly string[]): void {
+  deliver(results: readonly string[], block?: number): void {
     if (this.#pending === undefined) {
-      this.#send(results);
+      this.#send(results, block);
       return;
     }
     for (const { length } of results) this.#pendingChars += length;
     if (this.#pendingChars > MAX_PENDING_CHARS) this.#parts.end('slow-reader');
-    else this.#pending.push(...results);
+    else this.#pending.push([results, block]);
   }
 
   markGap(reason: 'missed-blocks' | 'other-chain' = 'missed-blocks'): void {
@@ -79,17 +76,17 @@ export class Subscription implements Subscriber {
   startNotifications(): void {
     const pending = this.#pending ?? [];
     this.#pending = undefined;
-    if (pending.length > 0) this.#send(pending);
+    for (const [results, block] of pending) this.#send(results, block);
   }
 
-  #send(results: readonly string[]): void {
+  #send(results: readonly string[], block: number | undefined): void {
     const { send, keySessions, subscriptions } = this.#parts;
     const start = this.#messageStart;
     const shared = bytesOf(results);
     send(start, shared);
     subscriptions.metrics[this.params.kind].notified(shared.length);
     const { record, token } = keySessions.access;
-    let units = this.#unitsOf(results);
+    let units = this.#unitsOf(results, block);
     if (units > 0) void this.#charge(units);
     for (const { length } of shared) {
       subscriptions.usage.add(record.id, units, undefined, start.length + length + 2, token !== undefined);
@@ -98,12 +95,12 @@ export class Subscription implements Subscriber {
   }
 
   /** Each head costs, the logs of a block together, and the pending transactions of a second together. */
-  #unitsOf({ length }: readonly string[]): number {
-    const { otherUnits, chain } = this.#parts.session.network;
+  #unitsOf({ length }: readonly string[], block: number | undefined): number {
+    const { otherUnits } = this.#parts.session.network;
     const { kind } = this.params;
     const units = otherUnits[kind];
-    if (units === 0 || kind === 'newHeads') return units * length;
-    const chargedFor = kind === 'newPendingTransactions' ? Math.floor(clock.now() / 1_000) : chain.view.number;
+    const chargedFor = kind === 'newPendingTransactions' ? Math.floor(clock.now() / 1_000) : block;
+    if (units === 0 || chargedFor === undefined) return units * length;
     if (chargedFor === this.#chargedFor) return 0;
     this.#chargedFor = chargedFor;
     return units;

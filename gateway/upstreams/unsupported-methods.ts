@@ -39,6 +39,8 @@ export class UnsupportedMethods {
   readonly #marks = new LRUCache<string, MethodMark>(expiringEntries(MAX_MARKS, UNSUPPORTED_TTL_MS));
   readonly #slowCalls = new LRUCache<string, number>(maxEntries(MAX_MARKS));
   readonly #supported = new Set<string>();
+  /** Methods marked as disproved that had results since: other upstreams had none. */
+  readonly #usedDisproved = new Set<string>();
   /** Of supported methods, since the last success. */
   readonly #errors = new LRUCache<string, ErrorRun>(maxEntries(MAX_MARKS));
 
@@ -57,9 +59,9 @@ export class UnsupportedMethods {
     return this.#marks.size > 0 && this.#marks.get(method)?.reason === 'unsupported';
   }
 
-  /** Whether the method is marked because a result was wrong. */
-  isDisproved(method: string): boolean {
-    return this.#marks.size > 0 && this.#marks.get(method)?.reason === 'disproved';
+  /** Whether a result of the method was disproved, and none was returned since. */
+  isWithoutResults(method: string): boolean {
+    return this.#marks.get(method)?.reason === 'disproved' && !this.#usedDisproved.has(method);
   }
 
   /** Whether the method was successful. */
@@ -83,8 +85,12 @@ export class UnsupportedMethods {
     if (this.#slowCalls.size > 0) this.#slowCalls.delete(method);
     if (this.#errors.size > 0) this.#errors.delete(method);
     if (!this.#supported.has(method) && this.#supported.size < MAX_SUPPORTED_METHODS) this.#supported.add(method);
+    if (this.#marks.size === 0) return;
     // A result that was right does not excuse one that was disproved.
-    if (this.#marks.size === 0 || this.isDisproved(method)) return;
+    if (this.#marks.get(method)?.reason === 'disproved') {
+      this.#usedDisproved.add(method);
+      return;
+    }
     if (!this.#marks.delete(method)) return;
     this.#log.info({ upstream: this.#upstreamName, method }, 'method works again: mark removed');
   }
@@ -107,6 +113,7 @@ export class UnsupportedMethods {
         'method marked: other upstreams are selected first',
       );
     }
+    this.#usedDisproved.delete(method);
     this.#marks.set(method, { method, reason, deadline: now + ttlMs }, { ttl: ttlMs });
   }
 

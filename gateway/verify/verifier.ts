@@ -30,6 +30,7 @@ import { Evidence, type EvidenceOptions, type Work } from './evidence/evidence.t
 import { sizeOf } from './evidence/size-of.ts';
 import { HeaderChecks } from './header-checks.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
+import { hashedMembers } from './proofs/check-header.ts';
 import { quantityOf } from './proofs/hex.ts';
 import { numberNamed, otherBranch, unknown, type Subject, type Finding } from './subject.ts';
 
@@ -207,11 +208,11 @@ export class Verifier {
 
   /**
    * A header with its hash: as given, or as another upstream has it. Never rejects.
-   * @param isRequired it must be proven; otherwise it is as given if nothing disproves it
+   * @param isRequired it must be proven, with each of its members; otherwise it is as given if nothing disproves it
    */
   async proveHeader(header: Header, isRequired: boolean): Promise<Header | undefined> {
     const outcome = this.#headers.check({ kind: 'result', result: header.block });
-    if (outcome === 'verified') return header;
+    if (outcome === 'verified') return isRequired ? { ...header, block: hashedMembers(header.block) } : header;
     const work: Work = {
       ...{ deadline: clock.now() + AUDIT_TIMEOUT_MS, upstream: this.#options.upstreams[0] as Upstream },
       ...{ owner: 'heads', isEvidence: true, caller: new Cancellation() },
@@ -219,7 +220,7 @@ export class Verifier {
       charge: () => Promise.resolve(),
     };
     const block = parseHeader(await this.#evidence.header(header.hash, work).catch(() => undefined))?.block;
-    if (block !== undefined) return { ...header, block, isFromBlock: true };
+    if (block !== undefined) return { ...header, block: isRequired ? hashedMembers(block) : block, isFromBlock: true };
     return isRequired || outcome === 'wrong-hash' ? undefined : header;
   }
 

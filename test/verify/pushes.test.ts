@@ -91,6 +91,7 @@ function forgeHeads(node: LyingNode): { isForged: (hash: unknown) => boolean } {
   return { isForged: (hash) => forged.has(String(hash)) };
 }
 
+const blockMethods = ['eth_getBlockByNumber', 'eth_getBlockByHash'];
 const everywhere: readonly Levels[] = [{ network: 'enforce' }, { network: 'require' }, { key: 'require' }];
 
 const lies: readonly (readonly [string, Lie])[] = [
@@ -126,12 +127,29 @@ describe.each(everywhere)('with %j', limit, (levels) => {
   it('subscribers and filters get headers that have their hash from an upstream that alters them', async () => {
     const { nodes, subscriber } = await open(levels);
     const alter: Lie = (block: Json | null) => block && { ...block, gasUsed: '0x7', stateRoot: `0x${'77'.repeat(32)}` };
-    for (const method of ['eth_getBlockByNumber', 'eth_getBlockByHash']) nodes[0]?.lie(method, alter);
+    for (const method of blockMethods) nodes[0]?.lie(method, alter);
     const heads = (await subscriber.subscribe('newHeads')) as Json[];
     for (let mined = 0; mined < 2; mined++) await mineLog();
     await eventually(() => heads.length >= 2);
     for (const { hash, gasUsed, stateRoot } of heads)
       expect(await ask('eth_getBlockByHash', hash, false)).toMatchObject({ gasUsed, stateRoot });
+  });
+
+  it('a header has the members that its hash proves, and with `require` no others', async () => {
+    const { nodes, subscriber } = await open(levels);
+    const add: Lie = (block: Json | null) =>
+      block && { ...block, author: `0x${'77'.repeat(20)}`, l1BlockNumber: '0x7' };
+    for (const node of nodes) for (const method of blockMethods) node.lie(method, add);
+    const heads = (await subscriber.subscribe('newHeads')) as Json[];
+    await mineLog();
+    await eventually(() => heads.length >= 1);
+    const isRequired = Object.values(levels).includes('require');
+    expect(Object.keys(heads[0] ?? {}).includes('author')).toBe(!isRequired);
+    expect(heads[0]).toMatchObject({
+      stateRoot: expect.any(String) as unknown,
+      withdrawalsRoot: expect.anything() as unknown,
+    });
+    expect('l1BlockNumber' in (heads[0] ?? {})).toBe(!isRequired);
   });
 
   it('subscribers and filters get no block that one upstream forges on the head', async () => {

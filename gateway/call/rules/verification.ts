@@ -128,14 +128,14 @@ async function agreeing(call: Call, outcome: FinalOutcome, agree: number, work: 
   }
 }
 
-/** Earlier results of the upstream may be cached: they are given up when the method is marked. */
+/** Earlier results of the upstream may be cached: they are given up. */
 function disproved(
   { method, router }: Call,
   upstream: Upstream,
   response: UpstreamResponse | undefined,
   detail: string,
 ): Outcome {
-  if (!upstream.methods.isDisproved(method.name)) router.chain.distrusted();
+  if (!upstream.methods.isWithoutResults(method.name)) router.chain.distrusted();
   return { final: false, failure: 'disproved', response, detail };
 }
 

@@ -10,6 +10,7 @@ const MAX_WAIT_MS = 10_000;
 interface WaitingResult {
   readonly subscriber: Subscriber;
   readonly results: readonly string[];
+  readonly block: number | undefined;
   readonly since: number;
 }
 
@@ -27,14 +28,14 @@ interface Queue {
 export class FanOut {
   readonly #queues = new Map<string, Queue>();
 
-  deliver(subscriber: Subscriber, results: readonly string[]): void {
+  deliver(subscriber: Subscriber, results: readonly string[], block?: number): void {
     const { owner = '' } = subscriber;
     const queue = this.#queues.get(owner);
     if (queue === undefined && results.length <= MAX_RESULTS && turnBudget.mayRun(owner)) {
-      if (!subscriber.isClosed) turnBudget.run(owner, subscriber.deliver.bind(subscriber, results));
+      if (!subscriber.isClosed) turnBudget.run(owner, subscriber.deliver.bind(subscriber, results, block));
       return;
     }
-    const entry = { subscriber, results, since: clock.now() };
+    const entry = { subscriber, results, block, since: clock.now() };
     if (queue !== undefined) queue.waiting.push(entry);
     else {
       const opened: Queue = { waiting: [entry], delivery: undefined };
@@ -53,7 +54,7 @@ export class FanOut {
     while (queue.waiting.length > 0) {
       const { waiting } = queue;
       queue.waiting = [];
-      for (const { subscriber, results, since } of waiting) {
+      for (const { subscriber, results, block, since } of waiting) {
         for (let at = 0; at < results.length && !subscriber.isClosed; at += MAX_RESULTS) {
           const pause = turnBudget.next(owner);
           if (pause !== undefined) await pause;
@@ -61,7 +62,8 @@ export class FanOut {
             if (subscriber.isClosed) return;
             if (clock.now() - since > MAX_WAIT_MS) subscriber.markGap();
             // Subscribers share the bytes of the same list.
-            else subscriber.deliver(results.length <= MAX_RESULTS ? results : results.slice(at, at + MAX_RESULTS));
+            else
+              subscriber.deliver(results.length <= MAX_RESULTS ? results : results.slice(at, at + MAX_RESULTS), block);
           });
         }
       }

@@ -208,5 +208,5 @@ function addResult(results: Map<LogFilterGroup, string[]>, group: LogFilterGroup
 /** @param number of the block; subscribers that joined after it get nothing */
 function deliverResults(results: ReadonlyMap<LogFilterGroup, readonly string[]>, number: number): void {
   for (const [{ subscribers }, own] of results)
-    for (const [subscriber, since] of subscribers) if (since < number) fanOut.deliver(subscriber, own);
+    for (const [subscriber, since] of subscribers) if (since < number) fanOut.deliver(subscriber, own, number);
 }

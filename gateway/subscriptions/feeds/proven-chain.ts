@@ -3,6 +3,7 @@ import { HeaderRing, type ChainChange } from '../../chain/header-ring.ts';
 import type { ChainPoller } from '../../chain/poller.ts';
 import type { ChainView } from '../../chain/view.ts';
 import { clock } from '../../clock/clock.ts';
+import { causeOf, type Log } from '../../config/log.ts';
 import type { Unsubscribe } from './subscriber.ts';
 
 /** As many as the followed chain has. */
@@ -10,9 +11,11 @@ const MAX_HEADERS = 512;
 const HEAD_TIMEOUT_MS = 10_000;
 /** Longest time between two looks at the followed chain. */
 const MAX_LOOK_MS = 1_000;
-/** Without `require`, a head waits for its witnesses for this time, and for at least so many block times: a lone branch is left by then. */
+/** Without `require`, a block waits for its witnesses for this time, and for at least so many block times: a lone branch is left by then. */
 const MAX_WITNESS_WAIT_MS = 15_000;
 const MAX_WITNESS_WAIT_BLOCKS = 4;
+/** If nothing can be delivered for so much longer, while there are new blocks, there is a gap. */
+const MAX_SILENCE_MS = 60_000;
 
 export interface ProvenChainOptions {
   readonly chain: Pick<ChainPoller, 'watch' | 'waitForHead' | 'waitForNews' | 'whenShared'> & {
@@ -22,17 +25,31 @@ export interface ProvenChainOptions {
   readonly isRequired: boolean;
   /** A header whose hash is proven. Undefined: it is wrong, or is not proven and must be. Never rejects. */
   readonly proveHeader: (header: Header) => Promise<Header | undefined>;
+  readonly log: Log;
+}
+
+/** The deliveries from the first watcher on, until there is none. */
+class Delivery {
+  /** The delivered blocks, and those before them. */
+  readonly ring = new HeaderRing(MAX_HEADERS);
+  /** The head at the start: delivery begins after it, or after the block that is witnessed then. Undefined: not known yet. */
+  start: Header | undefined;
+  /** When blocks were last delivered, or at the start. */
+  deliveredAt = clock.now();
+  /** After an error the watchers may have missed a change. */
+  hasFailed = false;
+  /** Resolves when something has come since the last look began. */
+  news: Promise<unknown> | undefined;
+  /** The look in progress, or the next one, which waits for news. */
+  look: Promise<void> | undefined;
 }
 
 /** The part of the followed chain that is witnessed, with headers that have their hash. It has its own reorgs. */
 export class ProvenChain {
   readonly #options: ProvenChainOptions;
   readonly #watchers = new Set<(change: ChainChange) => void>();
-  /** The delivered blocks. Undefined: there are no watchers. */
-  #ring: HeaderRing | undefined;
-  /** The newest witnessed block at the last look, and when it last changed or was the head. */
-  #witnessed: string | undefined;
-  #witnessedAt = -Infinity;
+  /** Undefined: there are no watchers. */
+  #delivery: Delivery | undefined;
 
   constructor(options: ProvenChainOptions) {
     this.#options = options;
@@ -41,70 +58,117 @@ export class ProvenChain {
   /** As that of the followed chain. @param listener must not throw */
   watch(listener: (change: ChainChange) => void): Unsubscribe {
     this.#watchers.add(listener);
-    if (this.#ring === undefined) void this.#follow((this.#ring = new HeaderRing(MAX_HEADERS)));
+    if (this.#delivery === undefined) void this.#follow((this.#delivery = new Delivery()));
     return () => {
       this.#watchers.delete(listener);
-      if (this.#watchers.size === 0) this.#ring = undefined;
+      if (this.#watchers.size === 0) this.#delivery = undefined;
     };
   }
 
+  /** Resolves when the blocks that may be delivered now are, or cannot be proven. Undefined: they are delivered. */
+  get delivery(): Promise<void> | undefined {
+    const { ring, look } = this.#delivery ?? {};
+    const newest = this.#newest();
+    return newest === undefined || ring?.headers.has(newest.hash) === true ? undefined : look;
+  }
+
   /** Never rejects. */
-  async #follow(ring: HeaderRing): Promise<void> {
-    const { chain } = this.#options;
-    const unwatch = chain.watch(() => undefined);
-    this.#witnessedAt = clock.now();
-    let start: Header | undefined;
-    while (this.#ring === ring && start === undefined) start = await chain.waitForHead(HEAD_TIMEOUT_MS);
-    while (this.#ring === ring && start !== undefined) {
-      const news = chain.waitForNews(MAX_LOOK_MS);
-      await this.#advance(ring, start);
-      await news;
-    }
+  async #follow(delivery: Delivery): Promise<void> {
+    const unwatch = this.#options.chain.watch(() => undefined);
+    while (this.#delivery === delivery) await (delivery.look = this.#look(delivery));
     unwatch();
   }
 
-  /** @param start the head when the first watcher came: delivery begins after it, or after the block that is witnessed then */
-  async #advance(ring: HeaderRing, start: Header): Promise<void> {
+  /** Never rejects. */
+  async #look(delivery: Delivery): Promise<void> {
+    const { chain, log } = this.#options;
+    await delivery.news;
+    delivery.news = chain.waitForNews(MAX_LOOK_MS);
+    try {
+      if (delivery.hasFailed) this.#restart(delivery);
+      delivery.start ??= await chain.waitForHead(HEAD_TIMEOUT_MS);
+      if (delivery.start !== undefined) await this.#advance(delivery, delivery.start);
+    } catch (error) {
+      log.error(causeOf(error), 'following the proven chain failed');
+      delivery.hasFailed = true;
+    }
+  }
+
+  /** The watchers get a gap; delivery begins anew. */
+  #restart(delivery: Delivery): void {
+    delivery.ring.clear();
+    Object.assign(delivery, { start: undefined, deliveredAt: clock.now(), hasFailed: false });
+    this.#deliver({ removed: [], added: [], hasGap: true });
+  }
+
+  #deliver(change: ChainChange): void {
+    for (const listener of [...this.#watchers]) if (this.#watchers.has(listener)) listener(change);
+  }
+
+  async #advance(delivery: Delivery, start: Header): Promise<void> {
     const { chain, proveHeader } = this.#options;
+    const { ring } = delivery;
     const newest = this.#newest();
-    if (newest === undefined) return;
     const { list } = chain.view.headers;
     const { oldest } = ring.headers;
-    if (oldest === undefined) {
+    if (oldest !== undefined) {
+      if ((list[0]?.number ?? oldest.number) < oldest.number)
+        ring.prepend(list.filter(({ number }) => number < oldest.number));
+    } else if (newest !== undefined) {
       const first = newest.number < start.number ? newest : start;
       ring.extend(
         list.filter(({ number }) => number <= first.number),
         clock.now(),
       );
-    } else if ((list[0]?.number ?? oldest.number) < oldest.number)
-      ring.prepend(list.filter(({ number }) => number < oldest.number));
-    if (ring.headers.has(newest.hash)) return;
-    const end = list.indexOf(newest) + 1;
-    const begin = list.findLastIndex(({ hash }, at) => at < end && ring.headers.has(hash)) + 1;
-    const proven: Header[] = [];
-    for (const header of begin === 0 ? [] : list.slice(begin, end)) {
-      const one = await proveHeader(header);
-      // It is tried again at the next look.
-      if (one === undefined) break;
-      proven.push(one);
     }
-    await chain.whenShared();
-    if (this.#ring !== ring || (begin > 0 && proven.length === 0)) return;
-    const change = begin === 0 ? ring.restartAt(newest, clock.now()) : ring.extend(proven, clock.now());
-    for (const listener of [...this.#watchers]) if (this.#watchers.has(listener)) listener(change);
+    if (newest !== undefined && !ring.headers.has(newest.hash)) {
+      const begin = list.findLastIndex(({ hash }) => ring.headers.has(hash)) + 1;
+      if (begin === 0) {
+        this.#restart(delivery);
+        return;
+      }
+      const proven: Header[] = [];
+      for (const header of list.slice(begin, list.indexOf(newest) + 1)) {
+        const one = await proveHeader(header);
+        // It is tried again at the next look.
+        if (one === undefined) break;
+        proven.push(one);
+      }
+      await chain.whenShared();
+      if (this.#delivery !== delivery) return;
+      if (proven.length > 0) {
+        delivery.deliveredAt = clock.now();
+        this.#deliver(ring.extend(proven, delivery.deliveredAt));
+      }
+    }
+    if (this.#isSilent(delivery, start)) this.#restart(delivery);
   }
 
-  /** The newest block of the followed chain that is delivered. Undefined: no witnessed block is in it. */
+  /** The newest block of the followed chain that may be delivered: it is witnessed, or has waited. Undefined: none may. */
   #newest(): Header | undefined {
     const { chain, isRequired } = this.#options;
-    const { head, headers, witnesses, blockMs = 0 } = chain.view;
+    const { head, headers, witnesses } = chain.view;
     const { needed, block } = witnesses;
     if (needed <= 1) return head;
-    const now = clock.now();
-    if (block?.hash !== this.#witnessed || block?.hash === head?.hash) this.#witnessedAt = now;
-    this.#witnessed = block?.hash;
-    const maxWaitMs = Math.max(MAX_WITNESS_WAIT_MS, MAX_WITNESS_WAIT_BLOCKS * blockMs);
-    if (!isRequired && now - this.#witnessedAt >= maxWaitMs) return head;
-    return block !== undefined && headers.has(block.hash) ? headers.at(block.number) : undefined;
+    const witnessed = block !== undefined && headers.has(block.hash) ? headers.at(block.number) : undefined;
+    if (isRequired) return witnessed;
+    const followedBy = clock.now() - this.#maxWaitMs;
+    return headers.list.findLast((header) => header === witnessed || headers.since(header.number) <= followedBy);
+  }
+
+  get #maxWaitMs(): number {
+    return Math.max(MAX_WITNESS_WAIT_MS, MAX_WITNESS_WAIT_BLOCKS * (this.#options.chain.view.blockMs ?? 0));
+  }
+
+  /** Whether nothing was delivered for long while there are new blocks, or while a head without witnesses is not followed. */
+  #isSilent({ ring, deliveredAt }: Delivery, start: Header): boolean {
+    const { chain, isRequired } = this.#options;
+    const { headers, witnesses } = chain.view;
+    const next = headers.list.find(({ number, hash }) => number > start.number && !ring.headers.has(hash));
+    const since = Math.min(
+      next === undefined ? Infinity : headers.since(next.number),
+      isRequired ? (witnesses.missingSince ?? Infinity) : Infinity,
+    );
+    return clock.now() - Math.max(since, deliveredAt) >= this.#maxWaitMs + MAX_SILENCE_MS;
   }
 }

@@ -105,14 +105,14 @@ export class ReceiptsFeed {
     let all: string | undefined;
     for (const [subscriber, { hashes, afterBlock }] of this.#subscribers) {
       if (number <= afterBlock) continue;
-      if (hashes.size === 0) fanOut.deliver(subscriber, [(all ??= JSON.stringify(receipts))]);
+      if (hashes.size === 0) fanOut.deliver(subscriber, [(all ??= JSON.stringify(receipts))], number);
       else {
         const pause = turnBudget.next(this.#owner);
         if (pause !== undefined) await pause;
         const matching = turnBudget.run(this.#owner, () =>
           receipts.filter(({ transactionHash }) => hashes.has(transactionHash.toLowerCase())),
         );
-        if (matching.length > 0) fanOut.deliver(subscriber, [JSON.stringify(matching)]);
+        if (matching.length > 0) fanOut.deliver(subscriber, [JSON.stringify(matching)], number);
       }
     }
   }

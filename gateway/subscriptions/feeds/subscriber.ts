@@ -4,8 +4,11 @@ export interface Subscriber {
   readonly owner?: string | undefined;
   /** Nothing more is delivered. */
   readonly isClosed?: boolean;
-  /** @param results one for each notification, as JSON text */
-  deliver(results: readonly string[]): void;
+  /**
+   * @param results one for each notification, as JSON text
+   * @param block the number that the feed has given to their block: its logs or receipts are charged together
+   */
+  deliver(results: readonly string[], block?: number): void;
   /**
    * Results were lost and cannot be recovered, or are those of another chain. The client must learn it.
    * @param reason default: `missed-blocks`

@@ -38,7 +38,13 @@ const members: readonly { readonly name: string; readonly kind: 'bytes' | 'numbe
 
 /** Members of block objects that are not hashed as they are. With any other one, the form is not known. */
 const unhashed = new Set(['hash', 'size', 'totalDifficulty', 'transactions', 'uncles', 'withdrawals', 'author']);
-const known = new Set([...members.map(({ name }) => name), ...unhashed]);
+const hashed = new Set(members.map(({ name }) => name));
+const known = new Set([...hashed, ...unhashed]);
+
+/** The members of a block object that its hash proves. @param block that has its hash */
+export function hashedMembers(block: Block): Block {
+  return Object.fromEntries(Object.entries(block).filter(([name]) => name === 'hash' || hashed.has(name)));
+}
 
 /** Whether the `hash` of a block object is that of its other members. @param block with any spelling of quantities */
 export function checkHeader(block: Block): HeaderCheck {
