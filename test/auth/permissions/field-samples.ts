@@ -250,14 +250,8 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     effect: { base: { team: 'acme', daily: '1' }, text: 'infura', without: [200, 429], with: [200, 402] },
   },
   tokenKeys: {
-    good: [tokenKey],
-    bad: [
-      '',
-      'ci',
-      tokenKey.replace('@ci@', '@'),
-      `${tokenKey.slice(0, -20)}`,
-      [1, 2, 3, 4].map(() => tokenKey).join(','),
-    ],
+    good: [tokenKey, ''],
+    bad: ['ci', tokenKey.replace('@ci@', '@'), `${tokenKey.slice(0, -20)}`, [1, 2, 3, 4].map(() => tokenKey).join(',')],
     effect: { text: tokenKey, observe: withUnknownToken, without: 200, with: 401 },
   },
   requireToken: {

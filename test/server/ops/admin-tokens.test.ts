@@ -87,6 +87,7 @@ describe('the role of a token', () => {
       },
       ...{ create: 'keys', import: 'keys', update: 'keys', rotate: 'keys', revoke: 'keys', revokeAll: 'keys' },
       ...{ choices: 'read', upstreams: 'read', drain: 'all', undrain: 'all' },
+      ...{ listTokenKeys: 'read', addTokenKey: 'keys', removeTokenKey: 'keys', usageOfDay: 'read' },
       ...{ explain: 'all', showLogLevel: 'read', setLogLevel: 'all' },
     });
   });
