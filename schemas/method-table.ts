@@ -69,6 +69,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     reverts,
     ...(reverts && role !== 'call' && { omitsPayload: true }),
     ...(send !== undefined && { sends: true }),
+    ...(send === 'operation' && { sendsOperation: true }),
     ...(looksUpHash(method) && { looksUpHash: true }),
     ...(executes !== undefined && { executes }),
     ...(resultIs !== undefined && { resultIs }),

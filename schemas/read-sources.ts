@@ -38,8 +38,8 @@ export type CacheSource = 'head' | 'result' | { readonly at: string };
 export interface MethodExtension {
   /** The part of the gateway that handles the method in place of an upstream: see `MethodSpec.handledBy`. */
   readonly answer?: LocalHandler;
-  /** A call has an effect, as eth_sendRawTransaction has. */
-  readonly send?: 'once';
+  /** A call has an effect, as eth_sendRawTransaction has; `operation`: as eth_sendUserOperation has. */
+  readonly send?: 'once' | 'operation';
   /** The group of the method, if the schema does not show it: see `MethodSpec.group`. */
   readonly group?: MethodGroup;
   /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */

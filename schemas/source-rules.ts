@@ -46,7 +46,7 @@ const extension = {
   additionalProperties: false,
   properties: {
     answer: { enum: ['local', 'socket', 'filters', 'document'] },
-    send: { const: 'once' },
+    send: { enum: ['once', 'operation'] },
     executes: { const: true },
     group: { enum: methodGroups },
     role: { type: 'string', pattern: '^[a-z][a-zA-Z]*$' },

@@ -36,13 +36,15 @@ const missingData: ReadonlySet<FailureClass> = new Set(['node-state', 'no-block'
 
 /**
  * Whether a call may be sent again after a failed attempt. A pass-through method is not, after a response, unless its range
- * was too large, or it reads what the upstream lacks; one that may change something is not, after a timeout either.
+ * was too large, or it reads what the upstream lacks; one that may change something, or sends an operation, is not, after a
+ * timeout either.
  */
 export function canSendAgain(
   { method, range }: Pick<Call, 'method' | 'range'>,
-  { failure, response }: FailedOutcome,
+  { failure, response, isUnsent }: FailedOutcome,
 ): boolean {
-  if (method.isPassThrough !== true || rejections.has(failure)) return true;
+  const isUnknown = method.isPassThrough === true || method.sendsOperation === true;
+  if (!isUnknown || rejections.has(failure) || isUnsent === true) return true;
   if (range !== undefined && failure === 'too-large') return true;
   const hasResponded = response !== undefined || failure === 'malformed';
   return (!hasResponded || missingData.has(failure)) && !changesChain(method) && !changesNode(method.name);

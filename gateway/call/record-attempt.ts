@@ -116,7 +116,7 @@ export function recordNoResponse(call: Call, upstream: Upstream, error: unknown,
   if (range === undefined) {
     const outcome = recordFailure(upstream, method.name, error, failed);
     keepIgnored(call, upstream, outcome, failed);
-    return outcome;
+    return isUnsent ? { ...outcome, isUnsent } : outcome;
   }
   const isTooLarge = error instanceof ResponseTooLarge;
   const failure = isTooLarge ? new UpstreamFailure('too-large', error.message) : error;

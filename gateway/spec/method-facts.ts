@@ -25,7 +25,9 @@ const known: ReadonlySet<string> = new Set(methodNames);
 const handled: ReadonlySet<string> = new Set(
   methods.filter(({ handledBy }) => handledBy !== undefined).map(({ name }) => name),
 );
-const sending: ReadonlySet<string> = new Set(methods.filter(({ sends }) => sends === true).map(({ name }) => name));
+const sending: ReadonlySet<string> = new Set(
+  methods.filter(({ sends, sendsOperation }) => sends === true && sendsOperation !== true).map(({ name }) => name),
+);
 const withoutText: ReadonlySet<string> = new Set(
   methods.filter(({ resultHasText }) => resultHasText !== true).map(({ name }) => name),
 );

@@ -40,6 +40,8 @@ export interface MethodSpec {
   readonly omitsPayload?: true;
   /** A call has an effect, and is therefore sent even if the caller has disconnected. */
   readonly sends?: true;
+  /** What a call sends is no transaction, so that no other upstream recognises it: after an unknown outcome it is not sent again. */
+  readonly sendsOperation?: true;
   /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */
   readonly executes?: true;
   /** What the result says about the chain, if the type of the result does not show it. */

@@ -37,6 +37,8 @@ export interface FailedOutcome {
   readonly response: UpstreamResponse | undefined;
   /** Without a response: what happened, in Gatehouse's words. */
   readonly detail?: string;
+  /** Nothing of the call was sent. */
+  readonly isUnsent?: true;
   /** The circuit was open or half-open when the call was sent. */
   readonly wasCircuitOpen?: boolean;
   /** The result is of a block that the network does not follow: the upstream may be late. */

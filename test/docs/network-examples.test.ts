@@ -19,6 +19,14 @@ function exampleUnder(heading: string): string {
 const specOf = (name: string): MethodSpec => methods.find((method) => method.name === name) ?? passThroughSpec(name);
 
 describe('the examples of docs/networks.md', () => {
+  it('send user operations to bundlers only', () => {
+    const [network] = loadFiles({ 'base.yaml': exampleUnder('### Bundlers') });
+    expect(network?.route).toMatchObject({
+      'eth_getUserOperation*': ['bundler-1', 'bundler-2'],
+      'pm_*': ['bundler-1'],
+    });
+  });
+
   it('of times by method is what the page says', () => {
     const [network] = loadFiles({ 'base.yaml': exampleUnder('### Times and attempts by method') });
     if (network === undefined) throw new Error('the example was not loaded');

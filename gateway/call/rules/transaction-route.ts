@@ -29,7 +29,9 @@ interface Fallback {
 /** Transactions go to all upstreams at once, or only to relays, by `transactions` and `private` of the network and the key. */
 export function transactionRoute(method: MethodSpec, router: Router, access: RuleAccess): Rule<Call> | undefined {
   if (access === 'private') return sendsTransactions(method.name) ? toRelays(method, router) : undefined;
-  const isAtOnce = method.sends === true && router.options.transactions !== 'first';
+  // An operation that two bundlers have may be paid for twice.
+  const mayBeSentToAll = method.sends === true && method.sendsOperation !== true;
+  const isAtOnce = mayBeSentToAll && router.options.transactions !== 'first';
   return isAtOnce ? { before: (call) => sendAtOnce(call, undefined) } : undefined;
 }
 
