@@ -123,14 +123,19 @@ export function limitError(shortage: Shortage, context: Pick<CallContext, 'acces
   });
 }
 
+/** Whether errors over a limit have Infura's form. */
+export function hasInfuraErrors({ access, network }: Pick<CallContext, 'access' | 'network'>): boolean {
+  const { errors }: ReplaceableConfig = network.config;
+  return (access.capabilities.errors ?? errors) === 'infura';
+}
+
 /** @returns undefined: the error has the form of the catalogue */
 export function infuraErrorOf(
   { reason, scope }: Shortage,
-  { access: { account, capabilities }, network }: Pick<CallContext, 'access' | 'network'>,
+  context: Pick<CallContext, 'access' | 'network'>,
 ): InfuraError | undefined {
-  const { errors }: ReplaceableConfig = network.config;
-  if ((capabilities.errors ?? errors) !== 'infura' || reason === 'quota-unreachable') return undefined;
-  const holder = scope === 'all' || teamIn(account) !== undefined ? 'account' : 'key';
+  if (!hasInfuraErrors(context) || reason === 'quota-unreachable') return undefined;
+  const holder = scope === 'all' || teamIn(context.access.account) !== undefined ? 'account' : 'key';
   return infuraErrors[holder][reason === 'rate-limit' ? 'rate' : 'quota'];
 }
 

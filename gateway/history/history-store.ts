@@ -100,7 +100,7 @@ export class HistoryStore {
       this.#store.scan(folderOf(range)),
       this.#store.scan(folderOf(range, network)),
     ]);
-    const points = new Map<number, HistoryPoint>();
+    const points = new Map<number, StoredPoint>();
     for (const text of [...steps.values(), ...own.values()]) {
       const pause = timeSlicer.next();
       if (pause !== undefined) await pause;
@@ -109,9 +109,14 @@ export class HistoryStore {
     }
     for (const { range: waitingRange, point, writer } of this.#waiting) {
       if (waitingRange !== range) continue;
-      const stored = points.get(point.at) as StoredPoint | undefined;
-      if (stored?.writers.includes(writer) === true) continue;
-      points.set(point.at, stored === undefined ? point : addPoints(stored, point));
+      const { writers, ...stored } = points.get(point.at) ?? {
+        ...point,
+        names: [],
+        values: new Float32Array(),
+        writers: [],
+      };
+      if (!writers.includes(writer))
+        points.set(point.at, { ...addPoints(stored, point), writers: [...writers, writer] });
     }
     this.#failing.delete('read');
     return { points: [...points.values()], isPartial: false };

@@ -223,6 +223,8 @@ export class Limiter {
     const batch = account.waiting.splice(0);
     if (sums.isUp && !account.mayBeLost(sums)) await this.#send(account, batch, sums);
     else this.#decideWithoutRedis(account, batch);
+    // It is sent when Redis is available again.
+    if (!sums.isUp && account.unsent.monthUsed > 0) this.#exchangeSoon(account);
     account.isExchanging = false;
     if (account.waiting.length > 0) void this.#exchange(account, sums);
   }

@@ -127,8 +127,11 @@ export class UsageStore {
   /** The usage of all keys. @param day undefined: on all days, for a backup  @throws StoreError */
   async *entries(day?: string): AsyncIterable<UsageDay> {
     let names: string[] = [];
+    // Redis may return a name twice.
+    const found = new Set<string>();
     for await (const name of this.#store.names(FOLDER)) {
-      if (day !== undefined && !name.endsWith(`:${day}`)) continue;
+      if ((day !== undefined && !name.endsWith(`:${day}`)) || found.has(name)) continue;
+      found.add(name);
       if (names.push(name) < MAX_CONCURRENT) continue;
       yield* this.#daysOf(names);
       names = [];

@@ -24,7 +24,7 @@ export class AdminError extends Error {
 /** An operation of the document. */
 export interface Operation {
   readonly id: string;
-  readonly verb: 'get' | 'post' | 'patch';
+  readonly verb: (typeof verbs)[number];
   /** In Express' syntax: `/admin/keys/:id`. */
   readonly path: string;
   /** The lowest role of a token that permits it. */
@@ -39,7 +39,7 @@ interface OperationObject {
   readonly requestBody?: { readonly required?: boolean };
 }
 
-const verbs = ['get', 'post', 'patch'] as const;
+const verbs = ['get', 'post', 'patch', 'delete'] as const;
 /** Keywords of OpenAPI that JSON Schema does not have: Ajv gets the whole document. */
 const openApiKeywords = ['openapi', 'info', 'servers', 'security', 'paths', 'components'];
 

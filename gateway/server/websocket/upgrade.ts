@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { clock, type Timer } from '../../clock/clock.ts';
-import { exhaustedLimit, limitError } from '../../call/charge.ts';
+import { exhaustedLimit, hasInfuraErrors, limitError } from '../../call/charge.ts';
 import { openVerification } from '../../call/verification.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
@@ -231,10 +231,11 @@ export class WebSocketUpgrades {
 
   /** The error of a quota that is used up, if errors have Infura's form: then the key has no sockets, as there. */
   #usedUpQuota(access: KeyAccess, network: Network): RpcError | undefined {
+    if (!hasInfuraErrors({ access, network })) return undefined;
     const shortage = exhaustedLimit({ access, limiter: this.#options.limiter });
-    if (shortage === undefined || shortage.reason === 'rate-limit') return undefined;
-    const error = limitError(shortage, { access, network });
-    return error.infura && error;
+    return shortage === undefined || shortage.reason === 'rate-limit'
+      ? undefined
+      : limitError(shortage, { access, network });
   }
 
   /** A reload may have changed or removed `public` of the network. All sessions of an address are on one network. */
