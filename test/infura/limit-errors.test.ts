@@ -89,9 +89,10 @@ describe.each(published)('with errors: infura, over $of', ({ permissions, error 
     ];
     const [method, params] = storage;
     // At once: after the first one, the socket may be closed.
-    const [first, second] = await Promise.all([active.call(method, params), active.call(method, params, 2)]);
-    expect(first).toHaveProperty('result');
-    expect(second).toStrictEqual({ jsonrpc: '2.0', id: 2, error: withDetails });
+    for (const id of [1, 2]) active.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    const responses = [await active.next(), await active.next()].map((text) => JSON.parse(text) as { id: number });
+    expect(responses.find(({ id }) => id === 1)).toHaveProperty('result');
+    expect(responses.find(({ id }) => id === 2)).toStrictEqual({ jsonrpc: '2.0', id: 2, error: withDetails });
     if (permissions.daily === undefined) {
       expect(await active.call('eth_chainId')).toHaveProperty('error');
       return;
