@@ -157,6 +157,7 @@ describe('gatehouse check', () => {
       '  eth_sendRawTransaction, eth_sendRawTransactionSync: relay',
       '  eth_getCompilers, debug_*, -debug_traceChain (without schema): a, b',
       '  eth_getLogs: a',
+      '  eth_sendUserOperation: a, b, relay',
       '  debug_trace*, -debug_traceChain (without schema): a',
       '  all others: a, b',
       '',
