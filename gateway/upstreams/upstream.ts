@@ -134,6 +134,8 @@ export class Upstream {
   inFlight = 0;
   /** Time of the last response to a call. */
   #respondedAt = -Infinity;
+  /** When the latest successful call was sent: an error that rejects all calls is a response, too. */
+  #servedAt = -Infinity;
   /** A call failed, and not because its caller had too little time. */
   hasFailed = false;
   #id = 0;
@@ -168,7 +170,7 @@ export class Upstream {
         if (outcome === 'transport') [this.#chain.isDone, this.isHeadUncertain] = [false, true];
       },
       onPolled: options.onPolled,
-      hasServedCall: (since) => this.#respondedAt > since,
+      hasServedCall: (since) => this.#servedAt > since,
     });
     this.#watchConnections();
   }
@@ -423,6 +425,7 @@ export class Upstream {
 
   /** @param sentAt by clock.now() */
   recordSuccess(method: string, sentAt: number): void {
+    this.#servedAt = Math.max(this.#servedAt, sentAt);
     this.health.recordSuccess(sentAt);
     this.methods.recordSuccess(method);
   }

@@ -34,7 +34,7 @@ export interface OwnRequestsOptions {
   readonly onEnd: (outcome: string) => void;
   /** Sends what a poll shows to the other workers, which do not poll. Undefined: there are none. */
   readonly onPolled: ((failed: PollMessage['failed']) => void) | undefined;
-  /** Whether a call was successful since this time. */
+  /** Whether a call that was sent since this time was successful. */
   readonly hasServedCall: (since: number) => boolean;
 }
 
