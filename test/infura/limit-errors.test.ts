@@ -61,7 +61,7 @@ describe.each(published)('with errors: infura, over $of', ({ permissions, error 
     const { message } = error as { readonly message: string };
     expect(thrown).toMatchObject({ name: 'RpcRequestError', code, details: message });
     if (code !== 402) return;
-    // ethers retries 429 for as long as it is told to.
+    // ethers repeats a request after each 429, until its timeout of five minutes.
     const provider = new JsonRpcProvider(url, 7, { staticNetwork: true, batchMaxCount: 1 });
     await expect(provider.send(method, [...params])).rejects.toMatchObject({
       code: 'SERVER_ERROR',

@@ -288,6 +288,30 @@ describe('over WebSocket', () => {
   });
 });
 
+it('the admin API registers, lists and removes public keys', async () => {
+  const admin = await startGateway({ main: network(5, [node.url]) }, { OPS_PORT: '0', ADMIN_TOKEN: 'a'.repeat(43) });
+  const id = keyIdOf(digestOf(admin.key));
+  const request = async (method: string, path = '', body?: object): Promise<[number, unknown]> => {
+    const url = `http://127.0.0.1:${admin.gateway.opsPort ?? 0}/admin/keys/${id}/tokens${path}`;
+    const headers = { authorization: `Bearer ${'a'.repeat(43)}` };
+    const response = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    return [response.status, await response.json()];
+  };
+  const { publicKey, privateKey } = newPair('ec');
+  const pem = (key: KeyObject): string =>
+    key.export({ format: 'pem', type: key.type === 'private' ? 'pkcs8' : 'spki' }).toString();
+  const [status, added] = await request('POST', '', { name: 'ci', publicKey: pem(publicKey) });
+  expect(status).toBe(201);
+  const { kid } = added as { kid: string };
+  expect(await request('GET')).toEqual([200, { tokenKeys: [{ kid, name: 'ci', algorithm: 'ES256' }] }]);
+  const refused = await request('POST', '', { name: 'ci', publicKey: pem(privateKey) });
+  expect(refused).toEqual([400, { error: { message: 'This is a private key: register its public key' } }]);
+  expect(await request('DELETE', `/${kid}`)).toEqual([200, { id }]);
+  expect(await request('GET')).toEqual([200, { tokenKeys: [] }]);
+  expect((await request('DELETE', `/${kid}`))[0]).toBe(404);
+  await admin.stop();
+});
+
 it('a rotated key accepts the tokens of the key before', async () => {
   const one = await newKey();
   const { out } = await runKeys({ DATA_DIR: gateway.dataDir }, ['rotate', one.id, '--json']);

@@ -94,8 +94,9 @@ export class ProvenChain {
     }
   }
 
-  /** The watchers get a gap; delivery begins anew. */
+  /** The watchers get a gap; delivery begins anew. Those of a later delivery get none. */
   #restart(delivery: Delivery): void {
+    if (this.#delivery !== delivery) return;
     delivery.ring.clear();
     Object.assign(delivery, { start: undefined, deliveredAt: clock.now(), hasFailed: false });
     this.#deliver({ removed: [], added: [], hasGap: true });
