@@ -83,7 +83,7 @@ describe('an audit', () => {
     verifier.observe(upstream, { method: balance, params, record }, { kind: 'result', result: '0x1' }, 1);
     await eventually(() => nodes[1]?.callsOf('eth_getBalance').length === 1);
     verifier.close();
-    await removeSeries(page, { network: 'test' });
+    removeSeries(page, { network: 'test' });
     await Promise.all(audits);
     expect([audits.length, await page.metrics()]).toEqual([1, expect.not.stringContaining('network="test"')]);
     expect(all.countsOf('test', second.name)).toBeUndefined();
