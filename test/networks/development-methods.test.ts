@@ -3,6 +3,7 @@ import { openLog } from '../../gateway/config/log.ts';
 import { callLocalNode, startLocalNode, type LocalNode } from '../../local-chain/local-node.ts';
 import { developmentMethods } from '../../gateway/spec/methods.generated.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
+import { eventually } from '../support/eventually.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
 const CHAIN_ID = 31337;
@@ -28,6 +29,12 @@ describe('a network with development: true', () => {
     if (error !== undefined) throw new Error(`${error.code} ${error.message}`);
     return result;
   };
+  /** @returns the hash of a transaction in a block: anvil returns the hash, and then makes the block */
+  const send = async (): Promise<unknown> => {
+    const hash = await call('eth_sendTransaction', { from: account, to: account, value: '0x1' });
+    await eventually(async () => (await call('eth_getTransactionReceipt', hash)) !== null);
+    return hash;
+  };
   beforeAll(async () => {
     gateway = await startGateway({ dev: network(CHAIN_ID, [node.url], { development: true, methods: ['eth'] }) });
   });
@@ -41,7 +48,7 @@ describe('a network with development: true', () => {
   it('signs and sends with the accounts of its node', async () => {
     expect(await call('eth_sign', account, '0x12')).toMatch(/^0x[0-9a-f]{130}$/);
     expect(await call('personal_sign', '0x12', account)).toMatch(/^0x[0-9a-f]{130}$/);
-    const hash = await call('eth_sendTransaction', { from: account, to: account, value: '0x1' });
+    const hash = await send();
     expect(await call('eth_getTransactionReceipt', hash)).toMatchObject({ status: '0x1', from: account });
   });
 
@@ -65,7 +72,7 @@ describe('a network with development: true', () => {
   });
 
   it('serves the traces of its node, from which ape and foundry read return values', async () => {
-    const hash = await call('eth_sendTransaction', { from: account, to: account, value: '0x1' });
+    const hash = await send();
     expect(await call('debug_traceTransaction', hash)).toMatchObject({ failed: false, returnValue: '0x' });
     expect(await call('trace_transaction', hash)).toMatchObject([{ type: 'call', transactionHash: hash }]);
     expect(await call('txpool_status')).toEqual({ pending: '0x0', queued: '0x0' });
