@@ -7,7 +7,7 @@ import { propertyTests, simulatedTests, unitTests } from './test/unit/unit-tests
 const units = unitTests.filter((file) => !simulatedTests.includes(file));
 /** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
 const alone = ['test/limits/lost-count.redis.test.ts', 'test/upstreams/health/provoked-failures.test.ts'];
-/** What they test is the process: start, signals, workers, memory, installation. One at a time, after all others. */
+/** What they test is the process: start, signals, workers, memory, installation. Two at a time, after all others. */
 const processes = ['test/**/*.process.test.ts'];
 const globalSetup = ['test/support/global-setup.ts'];
 const withChromium = [...globalSetup, 'test/pages/install-chromium.ts'];
@@ -86,7 +86,7 @@ const projectsOfTest = [
     extends: true,
     test: {
       ...gateway,
-      ...{ name: 'process', include: processes, exclude: excluded, maxWorkers: 1, sequence: { groupOrder: 2 } },
+      ...{ name: 'process', include: processes, exclude: excluded, maxWorkers: 2, sequence: { groupOrder: 2 } },
     },
   },
 ] satisfies TestProjectInlineConfiguration[];

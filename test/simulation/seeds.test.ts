@@ -1,4 +1,4 @@
 import { testSeeds } from './seeds.ts';
 
 /** Further seeds, and whole hours, are in test/hours. */
-testSeeds([1], 20);
+testSeeds([1], 10);

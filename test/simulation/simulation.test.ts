@@ -14,7 +14,7 @@ describe('the simulation', () => {
     'has the same events for the same seed, and others for another seed',
     async () => {
       const [first, second, other] = await Promise.all(
-        ['7', '7', '8'].map((seed) => runSimulation('--seed', seed, '--minutes', '2')),
+        ['7', '7', '8'].map((seed) => runSimulation('--seed', seed, '--minutes', '1')),
       );
       expect(second).toEqual(first);
       expect(other?.digest).not.toBe(first?.digest);
@@ -30,7 +30,7 @@ describe('the simulation', () => {
       installClock(simulated);
       installRandom(new SimulatedRandom(7));
       const [network] = networks;
-      const running = simulate({ seed: 7, minutes: 10, network, wrap: plantViolations });
+      const running = simulate({ seed: 7, minutes: 5, network, wrap: plantViolations });
       const { kinds } = await simulated.advanceUntil(running).finally(async () => {
         await endSimulation(simulated);
         installRandom(systemRandom);
@@ -45,7 +45,7 @@ describe('the simulation', () => {
 it.each([
   ['nodes', '5'],
   // Two nodes behind one URL, of which one is often late.
-  ['pool', '10'],
+  ['pool', '5'],
 ])(
   'with `verify`, results of the network %s are proven, and none of a node that is late or on another branch is disproved',
   async (network, minutes) => {
@@ -61,7 +61,7 @@ it.each([
 it(
   'with a hostile node and `require`, no result is wrong, and no honest node is marked',
   async () => {
-    const args = ['--seed', '1', '--minutes', '10', '--hostile', '--verify', 'require'];
+    const args = ['--seed', '1', '--minutes', '5', '--hostile', '--verify', 'require'];
     const { faults, kinds, wrongMarks, verified } = await runSimulation(...args);
     expect(faults['hostile']).toBeGreaterThan(3);
     expect(kinds).not.toContain('wrong');
