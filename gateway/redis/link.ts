@@ -222,7 +222,7 @@ function isOfReplica(error: unknown): boolean {
 export function unreachable(cause: unknown): { readonly message: string; readonly code: string } {
   const code = redisErrorCode(cause);
   if (code === 'NOPERM') {
-    const cure = 'its user lacks a right, see docs/operations.md, section Redis';
+    const cure = 'its user lacks a right, see docs/scaling.md, section Redis';
     return { message: `Redis rejects a command (${code}): ${cure}`, code };
   }
   const message = isRedisError(cause)

@@ -334,7 +334,7 @@ export const networkOptions = {
   units: {
     ...unitsMap,
     description:
-      'Request units of methods, in place of those in docs/methods.md: numbers, or formulas. A name may end in an asterisk: `debug_trace*`.',
+      'Request units of methods, in place of those in docs/reference/methods.md: numbers, or formulas. A name may end in an asterisk: `debug_trace*`.',
     default: {},
     replaces: 'network',
   },

@@ -32,11 +32,11 @@ export interface ValueSchema {
 
 /** A member of a map. */
 export interface OptionSchema extends ValueSchema {
-  /** For editors and docs/networks.md. */
+  /** For editors and docs/reference/network-options.md. */
   readonly description: string;
   /** Used if the file has no value. Without a default, the value is undefined. */
   readonly default?: unknown;
-  /** The option with the same members, where docs/networks.md has them. */
+  /** The option with the same members, where docs/reference/network-options.md has them. */
   readonly membersAs?: string;
   /** `by other options`: `dependentRequired` of the map says when; otherwise the text is empty. */
   readonly isRequired?: true | 'by other options';

@@ -22,7 +22,7 @@ export const bounds = {
 export const publicCallers = {
   title: 'map of permissions and limits',
   description:
-    'Calls without a key are served, with these permissions and limits of a key for each client address. Without it they are 401. See docs/public.md.',
+    'Calls without a key are served, with these permissions and limits of a key for each client address. Without it they are 401. See docs/keys.md.',
   type: 'object',
   properties: {
     ...publicFields,
