@@ -25,7 +25,7 @@ interface Instrument {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly (keyof typeof metricLabels)[];
   readonly help: string;
-  /** What the values of several workers are together; undefined: their sum. */
+  /** Aggregation of the values of several workers; undefined: their sum. */
   readonly together?: Aggregator;
 }
 

@@ -17,7 +17,7 @@ const shippedFile = join(packageRoot, 'schemas/generated/units-infura.json');
 
 export type UnitsByMethod = Readonly<Record<string, number | string>>;
 
-/** What the file of UNITS_FILE may name: methods of the spec, of the table in docs/reference/methods.md, and of networks. */
+/** Names that the file of UNITS_FILE may have: methods of the spec, of the table in docs/reference/methods.md, and of networks. */
 export interface UnitsFacts {
   readonly knownMethods: readonly string[];
   readonly pricedMethods: readonly string[];

@@ -382,7 +382,7 @@ export const networkOptions = {
   },
 } as const satisfies Readonly<Record<string, NetworkOption>>;
 
-/** What replaces an option that was renamed, by its path without indices. It is an error, as another unknown name is. */
+/** Successor of an option that was renamed, by its path without indices. It is an error, as another unknown name is. */
 export const successors: ReadonlyMap<string, string> = new Map([
   ['agree', 'write verify: { agree: … }'],
   ['audit', 'write verify: { level: observe, share: … }'],

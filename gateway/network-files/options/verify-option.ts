@@ -1,7 +1,7 @@
 import { byMethod } from './method-pattern.ts';
 import { either, oneOf, whole, type OptionSchema, type ValueOf } from './option.ts';
 
-/** From the weakest to the strongest. */
+/** Levels from the weakest to the strongest. */
 export const verifyLevels = ['off', 'observe', 'enforce', 'require'] as const;
 
 export type VerifyLevel = (typeof verifyLevels)[number];
