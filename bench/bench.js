@@ -24,7 +24,7 @@ const benches = {
   transactions: { program: 'transactions', after: generate },
   verify: { program: 'verify', after: generate },
 };
-/** Tests of faults, which measure the tables of docs/faults.md. */
+/** Tests of faults, which measure the tables of docs/measured/faults.md. */
 const faults = 'vitest run --no-file-parallelism --reporter=dot test/faults/';
 
 const [first = '', ...rest] = process.argv.slice(2);

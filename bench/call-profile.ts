@@ -52,7 +52,7 @@ const retention = table([
   ['memory under 256 connections, Node 24', '264 MB', '160 MB'],
 ]);
 
-/** The section of docs/benchmarks.md about a single call. Measured apart from the scenarios. */
+/** The section of docs/measured/benchmarks.md about a single call. Measured apart from the scenarios. */
 export const callProfile = `CPU profiles of the scenarios with these names, from \`npm run bench -- --scenario eth-call,eth-call-ws,eth-call10,eth-call100,wallets,block,logs,trace
 --rounds 1 --seconds 4\`, with \`--cpu-prof\` for the gateway's Node. Shares are of the second half of the busy time, in which it is warm; at 300 per second, of the
 calls after the warm-up. Intel Xeon × 2, Node v20.20.2, 2026-11-28. Those of blocks, logs, traces and batches of 100 had other programs beside them.
@@ -126,7 +126,7 @@ What was tried for each goal that is missed, or was until then, and what more it
   wakes the process and has a turn of the event loop of its own, and the caches of the CPU are cold. The parts are those of eth_call. Reading the CPU
   time of the process, for fair turns, was 7 % of it; since 2026-11-28 that is read at most each 20 ms. The rest takes what eth_call takes.
 - **30 ms and 256 connections.** Without a limit by the core, the median is that of the upstream. One core serves 3,139 such calls per second
-  here, and peers 2,634 to 3,258: more takes [workers](operations.md#workers).
+  here, and peers 2,634 to 3,258: more takes [workers](../scaling.md#workers).
 - **An upstream that works on a batch call by call** got the few calls of a batch that execute code together still, after its lookups were sent
   singly: too few to compare. Since 2026-11-28 they go singly too. In three runs after it, the median was 0.97, 1.42 (with other programs beside it) and
   1.00 × with \`batch: false\`. The 99th percentile has rounds from 0.4 to 4.6 ×, because few requests of a short round are beyond it.

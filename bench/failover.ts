@@ -17,7 +17,7 @@ import { startGateway } from './start-gateway.ts';
 /**
  * Measures how long clients wait for the correct response after the first of two upstreams fails, through the gateway and
  * through nginx with the same attempt timeout. Clients retry until the response is correct. Writes its table into
- * docs/faults.md.
+ * docs/measured/faults.md.
  *
  *   npm run bench -- failover [--trials 3 --seconds 3]
  */
@@ -59,7 +59,7 @@ try {
     }
   }
   const command = `npm run bench -- failover --trials ${trials} --seconds ${seconds}`;
-  writeTable(join(packageRoot, 'docs/faults.md'), 'failover', rows, command);
+  writeTable(join(packageRoot, 'docs/measured/faults.md'), 'failover', rows, command);
 } finally {
   stopAll();
   await Promise.all([proxy.close(), primary.close(), secondary.close()]);

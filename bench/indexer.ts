@@ -15,7 +15,7 @@ import { startGateway } from './start-gateway.ts';
 
 /**
  * Measures what `verify: enforce` costs an indexer: the CPU of the gateway while Ponder indexes a chain with an event in each
- * tenth block, beside `off`. Writes its table into docs/verify.md. `npm run test:clients` installs Ponder.
+ * tenth block, beside `off`. Writes its table into docs/measured/verify.md. `npm run test:clients` installs Ponder.
  *
  *   npm run bench -- indexer [--blocks 50000]
  */
@@ -83,7 +83,7 @@ try {
     gateway.child.kill();
   }
   const command = `npm run bench -- indexer --blocks ${count}`;
-  writeTable(join(packageRoot, 'docs/verify.md'), 'indexer', rows, command);
+  writeTable(join(packageRoot, 'docs/measured/verify.md'), 'indexer', rows, command);
 } finally {
   await stopAllAndWait();
   node.closeAllConnections();

@@ -14,7 +14,7 @@ import { ethCalls } from './wallet-calls.ts';
 
 /**
  * Measures what the whole machine serves: a gateway with one worker, with a worker for each core, and the peers of `--peer`,
- * which use all cores. They share the cores with the clients and the upstream. Writes its table into docs/scaling.md.
+ * which use all cores. They share the cores with the clients and the upstream. Writes its table into docs/measured/scaling.md.
  *
  *   npm run bench -- machine [--rounds 5 --seconds 2 --runtime "Node 24=PATH" --peer erpc=PATH]
  */
@@ -83,7 +83,7 @@ try {
       `${name}: PSS of the workers ${workers.map(show).join(', ')} MB, of the first process ${show(pssMb(pid))} MB`,
     );
   }
-  writeTable(join(packageRoot, 'docs/scaling.md'), 'machine', rows, commandLine('npm run bench -- machine'));
+  writeTable(join(packageRoot, 'docs/measured/scaling.md'), 'machine', rows, commandLine('npm run bench -- machine'));
 } finally {
   rig.close();
 }

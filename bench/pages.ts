@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../gateway/config/package.ts';
 import { chartOf } from './chart.ts';
-import { pageOf, readmeSentence } from './report.ts';
+import { detailsOf, pageOf, readmeSentence } from './report.ts';
 import type { Results } from './results.ts';
 import { scenarios as defined } from './scenarios.ts';
 
@@ -18,6 +18,7 @@ export function pages(): Map<string, string> {
   const before = readme.slice(0, start + START.length);
   return new Map([
     ['docs/benchmarks.md', pageOf(results)],
+    ['docs/measured/benchmarks.md', detailsOf(results)],
     ['docs/bench.svg', chartOf(results)],
     ['README.md', `${before}\n\n${readmeSentence(results)}\n\n${readme.slice(end)}`],
   ]);

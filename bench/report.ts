@@ -8,27 +8,39 @@ import { scenarios } from './scenarios.ts';
 
 type RemoteResult = Extract<ScenarioResult, { kind: 'remote' }>;
 
-/** The text of docs/benchmarks.md. */
+/** The text of docs/benchmarks.md: the targets, the peers, and how all is measured. */
 export function pageOf(results: Results): string {
+  const compared = peersTable(results);
+  const sections = [
+    '# Benchmarks',
+    generated('bench.json'),
+    summary(results),
+    '![CPU per call, as multiples of nginx](bench.svg)',
+    ...(compared === undefined ? [] : ['## Peers', compared]),
+    '## Targets',
+    targetsTable(results),
+    '## How it is measured',
+    howText(results),
+    repeating,
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+/** The text of docs/measured/benchmarks.md: all results. */
+export function detailsOf(results: Results): string {
   const costs = results.scenarios.filter((result) => result.kind === 'cost');
   const latencies = results.scenarios.filter((result) => result.kind === 'latency');
   const remotes = results.scenarios.filter((result) => result.kind === 'remote');
   const scripts = results.scenarios.filter((result) => result.kind === 'script');
-  const compared = peersTable(results);
   const sections = [
-    '# Benchmarks',
-    `<!-- Generated from bench.json by \`npm run bench\`: run it with \`--write\` instead of editing this page. -->`,
-    introduction,
+    '# Measured: benchmarks',
+    generated('../bench.json'),
+    'All results of the runs below. [Benchmarks](../benchmarks.md) has the targets, the peers, and how all is measured.',
     madeBy(results),
     ...laterTexts(results),
     ...(results.note === undefined ? [] : [results.note]),
     ...(remotes.length === 0 ? [] : ['## Upstreams with a latency', remoteText, remoteTable(remotes)]),
-    '![CPU per call, as multiples of nginx](bench.svg)',
-    howText(results),
-    '## Targets',
-    targetsTable(results),
     countsText(results),
-    ...(compared === undefined ? [] : ['## Peers', compared]),
     '## CPU per call',
     table([
       [
@@ -54,22 +66,28 @@ export function pageOf(results: Results): string {
   return `${sections.join('\n\n')}\n`;
 }
 
-/** The three sentences between the comments `bench` in README. */
-export function readmeSentence(results: Results): string {
+/** The first two sentences of docs/benchmarks.md and of README's figures. */
+function summary(results: Results): string {
   const found = (name: string) => results.scenarios.find((result) => result.name === name);
   const [remote, ethCall, batch] = [found('remote-call'), found('eth-call'), found('eth-call100')];
   if (remote?.kind !== 'remote' || ethCall?.kind !== 'cost' || batch?.kind !== 'cost') {
-    throw new Error('README needs the scenarios remote-call, eth-call and eth-call100');
+    throw new Error('README and docs/benchmarks.md need the scenarios remote-call, eth-call and eth-call100');
   }
   const [p50, p99] = (['p50', 'p99'] as const).map((share) => {
     const ms = median(remote.rounds.map(({ Gatehouse }) => Gatehouse[share]));
     return `${show(ms)} ms (${show(median(remoteRatios(remote.rounds, share)))} × direct)`;
   });
-  const { machine, date, rounds, seconds } = ethCall.measured ?? results;
   // Until then, `batch: auto` had switched batches off (docs/benchmarks.md).
   const sent = (batch.measured ?? results).date <= '2026-11-29' ? ' (Gatehouse sent its calls singly then)' : '';
   return `${titleOf(remote.name)}: p50 is ${p50 ?? ''}, p99 ${p99 ?? ''}.
-CPU of an eth_call: ${costsOf(ethCall)}; in a client's batch of 100${sent}: ${costsOf(batch)}.
+CPU of an eth_call: ${costsOf(ethCall)}; in a client's batch of 100${sent}: ${costsOf(batch)}.`;
+}
+
+/** The three sentences between the comments `bench` in README. */
+export function readmeSentence(results: Results): string {
+  const ethCall = results.scenarios.find(({ name }) => name === 'eth-call');
+  const { machine, date, rounds, seconds } = (ethCall?.kind === 'cost' ? ethCall.measured : undefined) ?? results;
+  return `${summary(results)}
 All results, those too in which a peer is ahead or a target is missed: [benchmarks](docs/benchmarks.md) (${machine}, ${date}, ${rounds} rounds of ${seconds} s, \`npm run bench\` with each \`--peer\`).`;
 }
 
@@ -116,12 +134,17 @@ function total({ scenarios: found }: Results): Outcomes {
   return { correct: sum('correct'), rejected: sum('rejected'), failed: sum('failed') };
 }
 
-const introduction = `This page lets you compare what a call costs through Gatehouse, nginx, HAProxy and a bare Node proxy, and repeat the
-measurement: \`npm run bench -- --rounds 5 --write\`. \`npm run bench -- --list\` lists the scenarios, and \`-- --quick\` measures
+function generated(source: string): string {
+  return `<!-- Generated from ${source} by \`npm run bench\`: run it with \`--write\` instead of editing this page. -->`;
+}
+
+const repeating = `\`npm run bench -- --rounds 5 --write\` repeats the measurement. \`npm run bench -- --list\` lists the scenarios, and \`-- --quick\` measures
 the most important ones, in about 25 minutes with three peers.
 
 \`--node PATH\` runs the gateway on another Node, \`--runtime "Node 24=PATH"\` also on this one in the same rounds. \`--peer erpc=PATH\`, \`proxyd=PATH\` and \`nodecore=PATH\` measure these
-gateways too, with one upstream and no limits; the bench writes their configuration. Their table is then on this page.`;
+gateways too, with one upstream and no limits; the bench writes their configuration. Their table is then on this page.
+
+[All results](measured/benchmarks.md): upstreams with a latency, CPU per call, where the time of a call goes, large results, subscriptions, stalls.`;
 
 function howText({ rounds, seconds, isPinned }: Results): string {
   const cores = isPinned ? 'has the first core to itself; everything else uses the others' : 'shares all cores';

@@ -8,7 +8,7 @@ import { figuresOf, median, show, spread } from './figures.ts';
 import { addToPages, writePages } from './pages.ts';
 import { pinThisProcess } from './pinning.ts';
 import { commandLine, node, option } from './processes.ts';
-import { countIncorrect, pageOf } from './report.ts';
+import { countIncorrect, detailsOf, pageOf } from './report.ts';
 import type { Results, ScenarioResult } from './results.ts';
 import { Rig } from './rig.ts';
 import { runScenario } from './run-scenario.ts';
@@ -62,7 +62,7 @@ async function bench(selected: readonly Scenario[], rounds: number, seconds: num
     rig.close();
   }
   const results: Results = { ...common, scenarios: scenarioResults };
-  console.log(pageOf(results));
+  console.log(`${pageOf(results)}\n${detailsOf(results)}`);
   if (args.includes('--write')) writePages(results);
   if (args.includes('--add')) addToPages(results);
   const incorrect = countIncorrect(results);

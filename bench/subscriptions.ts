@@ -23,7 +23,7 @@ import { cpuMicroseconds, freePorts, option, pidOf, removeFolder, start, stopAll
  */
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 const chain = growingChain();
-const page = join(packageRoot, 'docs/websocket.md');
+const page = join(packageRoot, 'docs/measured/websocket.md');
 // Also runs if the measurement fails.
 process.once('exit', () => {
   stopAll();

@@ -16,7 +16,7 @@ import { startGateway } from './start-gateway.ts';
 /**
  * Measures the time until a transaction is accepted: directly at an upstream that takes 20 ms, and through a gateway with
  * `transactions: all`, that upstream, one that hangs and one that rejects every transaction. Both ways take turns, one
- * transaction at a time. Each transaction must arrive once. Writes its table into docs/networks.md.
+ * transaction at a time. Each transaction must arrive once. Writes its table into docs/measured/transactions.md.
  *
  *   npm run bench -- transactions [--count 1000]
  */
@@ -76,7 +76,7 @@ async function measure(count: number): Promise<void> {
     ['99th percentile', ...[times.direct, times.gateway].map((values) => `${show(percentile99(values))} ms`)],
   ];
   writeTable(
-    join(packageRoot, 'docs/networks.md'),
+    join(packageRoot, 'docs/measured/transactions.md'),
     'transactions',
     table,
     `npm run bench -- transactions --count ${count}`,

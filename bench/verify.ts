@@ -10,7 +10,7 @@ import { startGateway } from './start-gateway.ts';
 
 /**
  * Measures what `verify: enforce` costs: CPU of the gateway and time by call, beside `off`, for one call at a time to a real
- * node (anvil). Each call is about another block, so that nothing is cached. Writes its table into docs/verify.md.
+ * node (anvil). Each call is about another block, so that nothing is cached. Writes its table into docs/measured/verify.md.
  *
  *   npm run bench -- verify [--blocks 60]
  */
@@ -92,7 +92,7 @@ try {
     rows.push([name, ...[off.cpuMs, enforce.cpuMs, off.ms, enforce.ms].map((ms) => `${show(ms)} ms`)]);
     console.log(rows.at(-1)?.join(' | '));
   }
-  writeTable(join(packageRoot, 'docs/verify.md'), 'costs', rows, `npm run bench -- verify --blocks ${count}`);
+  writeTable(join(packageRoot, 'docs/measured/verify.md'), 'costs', rows, `npm run bench -- verify --blocks ${count}`);
 } finally {
   await stopAllAndWait();
   await anvil.stop();

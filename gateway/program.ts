@@ -58,7 +58,7 @@ export async function runCommand(
     .showSuggestionAfterError();
   program
     .command('start')
-    .description('Start the gateway (settings are environment variables: see docs/settings.md)')
+    .description('Start the gateway (settings are environment variables: see docs/reference/settings.md)')
     .addHelpText('after', examples('start'))
     .action(async () => {
       const active = settings();

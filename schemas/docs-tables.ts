@@ -35,20 +35,20 @@ interface DocsTable {
 
 /** The tables in docs/ that are generated from schemas, code, network files and measurements. */
 const docsTables: readonly DocsTable[] = [
-  { page: 'docs/methods.md', heading: 'Standard methods', rows: methodRows },
-  { page: 'docs/methods.md', heading: 'Request units', rows: unitsRows },
-  { page: 'docs/methods.md', heading: 'Never opened by a wildcard', rows: neverOpenedRows },
-  { page: 'docs/methods.md', heading: 'Published units', rows: providerRows },
-  { page: 'docs/networks.md', heading: 'Options', rows: networkOptionRows },
+  { page: 'docs/reference/methods.md', heading: 'Standard methods', rows: methodRows },
+  { page: 'docs/reference/methods.md', heading: 'Request units', rows: unitsRows },
+  { page: 'docs/reference/methods.md', heading: 'Never opened by a wildcard', rows: neverOpenedRows },
+  { page: 'docs/reference/methods.md', heading: 'Published units', rows: providerRows },
+  { page: 'docs/reference/network-options.md', heading: 'Options', rows: networkOptionRows },
   { page: 'docs/networks.md', heading: 'Providers', rows: providerUrlRows },
   { page: 'docs/networks.md', heading: 'Networks included', rows: networkRows },
   { page: 'docs/keys.md', heading: 'Permissions and limits', rows: permissionRows },
   { page: 'docs/errors.md', heading: 'Errors of the gateway', rows: errorRows },
   { page: 'docs/routing.md', heading: 'Selection', rows: skipReasonRows },
-  { page: 'docs/commands.md', heading: 'Exit codes', rows: exitCodeRows },
-  { page: 'docs/settings.md', heading: 'Settings', rows: settingTableRows },
-  { page: 'docs/operations.md', heading: 'Rights of a Redis user', rows: redisRightRows },
-  { page: 'docs/faults.md', heading: 'Measured, in short', rows: (_sources, page) => faultSummary(page) },
+  { page: 'docs/reference/commands.md', heading: 'Exit codes', rows: exitCodeRows },
+  { page: 'docs/reference/settings.md', heading: 'Settings', rows: settingTableRows },
+  { page: 'docs/scaling.md', heading: 'Rights of a Redis user', rows: redisRightRows },
+  { page: 'docs/measured/faults.md', heading: 'Measured, in short', rows: (_sources, page) => faultSummary(page) },
 ];
 
 /**

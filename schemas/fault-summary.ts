@@ -4,7 +4,7 @@ import type { TableRow } from './markdown-table.ts';
 const prefixes = { TLS: 'TLS of an upstream', WebSocket: 'WebSocket upstream' } as const;
 const others = 'HTTP upstream: connection, response, chain';
 
-/** A summary of the tables in docs/faults.md: for each kind of fault, the median and the maximum of all its faults. */
+/** A summary of the tables in docs/measured/faults.md: for each kind of fault, the median and the maximum of all its faults. */
 export function faultSummary(page: string): TableRow[] {
   const faults = rowsOf(page, 'upstreams');
   const upstreams = [others, ...Object.values(prefixes)].map((kind) => {
@@ -29,7 +29,7 @@ function kindOf(name: string): string {
 function rowsOf(page: string, name: string): TableRow[] {
   const [, section = ''] = page.split(`<!-- ${name} -->`);
   const lines = (section.split('<!--')[0] ?? '').split('\n').filter((line) => line.startsWith('|'));
-  if (lines.length < 3) throw new Error(`docs/faults.md has no table ${name}`);
+  if (lines.length < 3) throw new Error(`docs/measured/faults.md has no table ${name}`);
   return lines.slice(2).map((line) =>
     line
       .slice(1, -1)

@@ -38,7 +38,7 @@ function generate(checkOnly: boolean): void {
   const read = (path: string): string => readFileSync(join(packageRoot, path), 'utf8');
   const networks = join(packageRoot, 'networks');
   const pages = docsPages({ ...sources, networks }, read);
-  const written = [...artefacts(sources), ...pages, ['docs/metrics.md', metricsPage()] as const];
+  const written = [...artefacts(sources), ...pages, ['docs/reference/metrics.md', metricsPage()] as const];
   const stale = written.filter(([path, text]) => isStale(path, text));
   if (checkOnly) fail(stale.map(([path]) => `${path} is stale: run \`npm run generate\``));
   else for (const [path, text] of stale) write(path, text);

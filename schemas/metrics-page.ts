@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { instruments, metricLabels } from '../gateway/metrics/instruments.ts';
 import { code, table } from './markdown-table.ts';
 
-/** The text of docs/metrics.md: every metric of the gateway, by name. */
+/** The text of docs/reference/metrics.md: every metric of the gateway, by name. */
 export function metricsPage(): string {
   const rows = Object.entries(instruments).map(([name, { kind, labels, help }]) => [
     code(name),
@@ -14,9 +14,8 @@ export function metricsPage(): string {
   return [
     '# Metrics',
     '',
-    'This page lets you look up every metric of the gateway: what it counts, and which labels it has. It is generated from',
-    'the code by `npm run generate`. [Operations](operations.md#metrics-and-health) describes how to scrape `/metrics`, and',
-    'the [runbook](runbook.md) what to do when an alert fires.',
+    '`/metrics` has these metrics. [Monitoring](../runbook.md#metrics-and-health) describes how to scrape it, and the',
+    '[alerts](../runbook.md#alerts) what to do when one fires. `npm run generate` writes this page from the code.',
     '',
     'Metrics with the label `key` exist only with `METRICS_PER_KEY=on`, and those of `CACHE_REDIS_URL` only if it is set.',
     'Besides these, `/metrics` has the standard `nodejs_…` and `process_…` metrics; `nodejs_eventloop_lag_p99_seconds` is the',

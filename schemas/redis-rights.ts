@@ -13,7 +13,7 @@ export interface RightRow {
   readonly otherwise?: string;
 }
 
-/** Every command that Gatehouse sends to Redis, inside scripts too, for docs/operations.md. */
+/** Every command that Gatehouse sends to Redis, inside scripts too, for docs/scaling.md. */
 export const rightRows: readonly RightRow[] = [
   { use: 'serve', commands: ['ping', 'eval', 'evalsha', 'time'], purpose: 'connection, scripts' },
   { use: 'serve', commands: ['hget'], keys: 'gatehouse:key', access: 'read', purpose: 'looking up keys' },

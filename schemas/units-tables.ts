@@ -5,7 +5,7 @@ export interface UnitsSources extends Pick<Sources, 'passThroughUnits' | 'provid
   readonly methods: readonly Pick<MethodSource, 'name' | 'x-gatehouse'>[];
 }
 
-/** The table of request units in docs/methods.md, beside the published units of providers. */
+/** The table of request units in docs/reference/methods.md, beside the published units of providers. */
 export function unitsRows({ methods, passThroughUnits, providers }: UnitsSources): TableRow[] {
   const own = methods.map(({ name, 'x-gatehouse': notes }) => [name, notes?.units ?? 1] as const);
   const rows = [...own, ...Object.entries(passThroughUnits)].map(([name, units]) => [

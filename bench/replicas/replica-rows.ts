@@ -7,7 +7,7 @@ export interface ReplicaCost {
   readonly redisCpuUs: number;
 }
 
-/** The table of docs/scaling.md: medians of rounds. Each round has a cost for each number of gateways, in the same order. */
+/** The table of docs/measured/scaling.md: medians of rounds. Each round has a cost for each number of gateways, in the same order. */
 export function replicaRows(rounds: readonly (readonly ReplicaCost[])[]): string[][] {
   const rows = (rounds[0] ?? []).map(({ gateways }, index) => {
     const costs = rounds.flatMap((round) => round[index] ?? []);

@@ -26,7 +26,7 @@ import { replicaRows, type ReplicaCost } from './replica-rows.ts';
 
 /**
  * Measures the CPU time of a call if 1, 2 and 3 gateways with one Redis get calls of the same key, which has a rate, at the
- * same time; writes the table of docs/scaling.md. Linux only: CPU time is from /proc. Takes about two minutes.
+ * same time; writes the table of docs/measured/scaling.md. Linux only: CPU time is from /proc. Takes about two minutes.
  *
  *   npm run bench -- replicas --rounds 5 [--seconds 2 --print]
  */
@@ -68,7 +68,7 @@ upstream.close();
 const rows = replicaRows(rounds);
 console.log(rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n'), `\n${load}`);
 if (!process.argv.includes('--print')) {
-  const page = join(packageRoot, 'docs/scaling.md');
+  const page = join(packageRoot, 'docs/measured/scaling.md');
   writeTable(
     page,
     'replicas',

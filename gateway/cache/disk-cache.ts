@@ -31,10 +31,10 @@ const REMOVALS = 25;
 /** The keys of the gateway need the rest of the disk more. */
 const RESERVED_BYTES = 128_000_000;
 const CHECK_INTERVAL_MS = 10_000;
-/** After the file was removed. */
+/** Pause after the file was removed. */
 const PAUSE_MS = 60_000;
 const GROUP_OR_OTHERS_WRITE = 0o022;
-/** What does not pass while the gateway runs. */
+/** Errors that do not pass while the gateway runs. */
 const lasting = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'];
 
 const schema = `
@@ -44,7 +44,7 @@ const schema = `
 
 interface OpenFile {
   readonly database: Database;
-  /** Of the file: another one may take its name. */
+  /** Inode of the file: another one may take its name. */
   readonly inode: number;
   readonly get: Statement;
   readonly put: Statement;

@@ -49,7 +49,7 @@ export function resultPrefixOf(network: string): string {
   return `gatehouse:answer:${version}:${network}:`;
 }
 
-/** Of the record by which gateways agree on the chain of their entries. @param network its slug and chain id */
+/** Key of the record by which gateways agree on the chain of their entries. @param network its slug and chain id */
 export function chainKeyOf(network: string): string {
   return `gatehouse:chain:${network}`;
 }

@@ -36,7 +36,7 @@ export class FinalChain {
   #checkedSince = -1;
   #checkedAt = -Infinity;
   #refreshedAt = -Infinity;
-  /** When the record was read last, and its id. */
+  /** Time when the record was read last, and its id. */
   #sharedAt = -Infinity;
   #knownId: string | undefined;
   #isWorking = false;
@@ -92,7 +92,7 @@ export class FinalChain {
   }
 
   /**
-   * Before the first lookup in a durable cache: a gateway that was started finds its results by its first calls.
+   * Opens the record before the first lookup in a durable cache: a gateway that was started finds its results by its first calls.
    * @returns resolves when the newest final block is known, or after 500 ms; undefined: no call needs to wait
    */
   opening(): Promise<unknown> | undefined {

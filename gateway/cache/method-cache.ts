@@ -13,7 +13,7 @@ import { resultPrefixOf, type DurableCache } from './durable-cache.ts';
 /** The head may change between two polls, so an entry for the head is valid for one second at most. */
 const HEAD_VALIDITY_MS = 1_000;
 
-/** With calls, the head is polled at least every 15 s. After a pause, reorgs may have been missed: entries expire. */
+/** Maximum age of the head. With calls, the head is polled at least every 15 s. After a pause, reorgs may have been missed: entries expire. */
 const MAX_CHAIN_AGE_MS = 30_000;
 
 /** A block's uncles are at most six blocks older than the block (Ethereum Yellow Paper, 11.1). */
@@ -21,9 +21,9 @@ const MAX_UNCLE_AGE_BLOCKS = 6n;
 
 /** A call that is sent to upstreams. */
 export interface MissedCall {
-  /** Of the final chain when the call was sent. */
+  /** Generation of the final chain when the call was sent. */
   readonly generation: number;
-  /** It was requested before, so that its result is worth its memory even if it is large, or valid for a second. */
+  /** The call was requested before, so that its result is worth its memory even if it is large, or valid for a second. */
   readonly isRequestedAgain: boolean;
 }
 

@@ -8,7 +8,7 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 /** A cached result, in place of an upstream response. */
 export interface CachedResponse {
   readonly kind: 'cached';
-  /** As JSON. */
+  /** Result as JSON. */
   readonly result: string | Buffer;
   /** Undefined: it was not verified. */
   readonly proof?: Proof | undefined;
@@ -22,10 +22,10 @@ export type NetworkResponse = CompleteResponse | FlowingResponse;
 
 /** A serialised result and its validity. The response adds the request's id. */
 export interface CacheEntry {
-  /** As JSON: a string, or the bytes of a large upstream response. */
+  /** Result as JSON: a string, or the bytes of a large upstream response. */
   readonly result: string | Buffer;
   readonly validity: Validity;
-  /** Of `FinalChain`, when it was stored. */
+  /** Generation of `FinalChain` when the entry was stored. */
   readonly generation: number;
   /** Undefined: it was not verified. */
   readonly proof?: Proof | undefined;
@@ -48,10 +48,10 @@ const MAX_ENTRY_SHARE = 16;
 
 /** Requested calls that are remembered, a power of 2; those of some seconds at 5,000 calls per second. */
 const REMEMBERED_CALLS = 65_536;
-/** Of a longer key, so many characters are hashed: two calls that count as one cost an entry that is not needed. */
+/** Characters that are hashed of a longer key: two calls that count as one cost an entry that is not needed. */
 const HASHED_CHARS = 512;
 
-/** Without the result, which may be evicted before. */
+/** Entry at a head, without the result, which may be evicted before. */
 interface HeadEntry extends Linked<HeadEntry> {
   readonly key: string;
   readonly deadline: number;

@@ -1,4 +1,4 @@
-/** Exit codes of all commands, those above 63 as in sysexits.h. docs/commands.md has the table. */
+/** Exit codes of all commands, those above 63 as in sysexits.h. docs/reference/commands.md has the table. */
 export const exitCodes = {
   ok: { code: 0, meaning: 'Success' },
   failed: {

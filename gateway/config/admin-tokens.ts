@@ -1,11 +1,11 @@
-/** What an admin token permits. Each role permits what those before it do. */
+/** Roles of admin tokens. Each role permits what those before it do. */
 export const adminRoles = ['read', 'keys', 'all'] as const;
 
 export type AdminRole = (typeof adminRoles)[number];
 
 /** A token of the admin API. */
 export interface AdminToken {
-  /** In the audit log and in messages. */
+  /** Name in the audit log and in messages. */
   readonly name: string;
   readonly role: AdminRole;
   readonly value: string;

@@ -33,7 +33,7 @@ export class LogLevel {
     this.#onChange(level);
   }
 
-  /** As another worker has set it. */
+  /** Applies the level that another worker has set. */
   apply(level: string): void {
     this.#log.level = level;
     for (const child of this.#children) {

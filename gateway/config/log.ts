@@ -5,7 +5,7 @@ import type pinoPretty from 'pino-pretty';
 
 export type Log = Logger;
 
-/** For pino-pretty. */
+/** Format of times for pino-pretty. */
 const ISO_TIME = "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'";
 
 /**
@@ -22,7 +22,7 @@ export function openLog(level: string, isReadable = false, fd = 2): Log {
   return pino(options, pretty({ destination: fd, sync: true, singleLine: true, translateTime: ISO_TIME }));
 }
 
-/** On a terminal, unless the gateway runs in production. */
+/** Whether the log is readable: on a terminal, unless the gateway runs in production. */
 export function shouldPrintReadableLog({ NODE_ENV }: Readonly<Record<string, string | undefined>>): boolean {
   return NODE_ENV !== 'production' && isatty(2);
 }

@@ -3,7 +3,7 @@ import { adminTokensOf } from './admin-tokens.ts';
 import { parseUrl } from './parse-url.ts';
 import { parseSetting, type SettingRow } from './parse-setting.ts';
 
-/** Every setting of the gateway, by its environment variable. docs/settings.md is generated from this table. */
+/** Every setting of the gateway, by its environment variable. docs/reference/settings.md is generated from this table. */
 const table = {
   HOST: { type: 'string', default: '127.0.0.1', meaning: 'Address to listen on' },
   PORT: { type: 'port', default: 8545, meaning: 'Port for calls; 0 selects a free port' },
@@ -337,7 +337,7 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   return settings as Settings;
 }
 
-/** Of the settings for tokens of one's own users together. */
+/** Problems of the settings for tokens of one's own users together. */
 function problemsOfTokens(settings: Settings): string[] {
   const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: file, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = settings;
   const problems: string[] = [];

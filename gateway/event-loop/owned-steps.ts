@@ -16,7 +16,7 @@ export class OwnedSteps {
     budget.begin();
   }
 
-  /** Between two steps. @returns undefined to continue at once, or a promise to await first */
+  /** Waits between two steps if needed. @returns undefined to continue at once, or a promise to await first */
   next(): Promise<void> | undefined {
     this.charge();
     return this.#budget.next(this.#owner)?.then(this.#resumed);
@@ -27,7 +27,7 @@ export class OwnedSteps {
     return clock.now() - this.#startedAt < SLICE_MS ? undefined : this.next();
   }
 
-  /** After the last step. */
+  /** Charges the time of the last step. */
   charge(): void {
     const now = clock.now();
     this.#budget.charge(this.#owner, now - this.#startedAt);

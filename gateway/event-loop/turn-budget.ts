@@ -10,7 +10,7 @@ const MAX_REST_MS = 2_000;
 /** Reading the CPU time of the process in each turn would be 5 % of a cache hit, and 7 % of a call at 300 per second. */
 const CPU_READ_INTERVAL_MS = 20;
 
-/** What one key, client address or upstream has used lately, and its work that waits. */
+/** Account of one key, client address or upstream: the time that it has used lately, and its work that waits. */
 interface Owner {
   /** Event-loop time that counts, at `usedAt`. */
   usedMs: number;
@@ -59,7 +59,7 @@ export class TurnBudget {
   readonly #owners = new Map<string, Owner>();
   /** Owners with work that waits. */
   readonly #waiting = new Set<Owner>();
-  /** Of the current turn. */
+  /** Time used in the current turn. */
   #usedMs = 0;
   /** Whether `#onTurn` is due, which ends the turn. */
   #hasBegun = false;
@@ -67,11 +67,11 @@ export class TurnBudget {
   #cpuMs = 0;
   #cpuReadAt = -Infinity;
   #servesUntil = 0;
-  /** Its work was resumed, and is not charged yet. */
+  /** Owner whose work was resumed, and is not charged yet. */
   #served: Owner | undefined;
   #timerAt = Infinity;
   #latest: Owner | undefined;
-  /** When another owner than the latest one was charged. */
+  /** Time when another owner than the latest one was charged. */
   #otherAt = -Infinity;
   #sweptAt = -Infinity;
 
@@ -131,7 +131,7 @@ export class TurnBudget {
     this.begin();
   }
 
-  /** Before a piece of work. @returns undefined to continue at once, or a promise to await first */
+  /** Waits before a piece of work if needed. @returns undefined to continue at once, or a promise to await first */
   next(name: string): Promise<void> | undefined {
     if (this.mayRun(name)) return undefined;
     return new Promise((resolve) => {
@@ -158,7 +158,7 @@ export class TurnBudget {
     return owner === undefined ? 0 : usedBy(owner, this.#clock.now());
   }
 
-  /** Before work that is charged where it ends: it may be the first of its turn. */
+  /** Begins work that is charged where it ends: it may be the first of its turn. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;

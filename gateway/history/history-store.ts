@@ -17,7 +17,7 @@ import type { Store } from '../store/store.ts';
 
 /** The history of a network, with that of its upstreams. */
 export interface ReadHistory {
-  /** In no order; a step of which nothing is known is left out. */
+  /** Points in no order; a step of which nothing is known is left out. */
   readonly points: readonly HistoryPoint[];
   /** Whether the history in the store is not included, because the store is unavailable. */
   readonly isPartial: boolean;
@@ -32,11 +32,11 @@ export interface StoredPoint extends HistoryPoint {
 interface WaitingPoint {
   readonly range: HistoryRange;
   readonly point: HistoryPoint;
-  /** Of no other point. */
+  /** Name of the writer, which no other one has. */
   readonly writer: string;
 }
 
-/** What pages read is at most so old. */
+/** Maximum age of what pages read. */
 const READ_MAX_AGE_MS = 1_000;
 
 /**
@@ -56,7 +56,7 @@ export class HistoryStore {
   #waiting: WaitingPoint[] = [];
   #writing: Promise<void> | undefined;
   readonly #reads = new Map<string, { readonly at: number; readonly result: Promise<ReadHistory> }>();
-  /** What has failed since it last succeeded. */
+  /** Operations that have failed since they last succeeded. */
   readonly #failing = new Set<'read' | 'write'>();
 
   /** @param isWriter whether this process writes: one of several workers does, for all of them */
@@ -174,7 +174,7 @@ function folderOf(range: HistoryRange, network?: string): string {
   return network === undefined ? `gatehouse:steps:${range}` : `gatehouse:steps:${range}:${network}`;
 }
 
-/** As JSON. An unknown lag is null. */
+/** Point as JSON. An unknown lag is null. */
 function pointText({ at, names, values, writers }: StoredPoint): string {
   return JSON.stringify([at, names, [...values], writers]);
 }

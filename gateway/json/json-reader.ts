@@ -22,7 +22,7 @@ const CLOSE_BRACE = 125;
 const escapable = new Set(Buffer.from('"\\/bfnrt'));
 const [NULL, TRUE, FALSE] = [Buffer.from('null'), Buffer.from('true'), Buffer.from('false')];
 
-/** Above any result of a node except for deep traces, which are parsed. */
+/** Maximum depth, above any result of a node except for deep traces, which are parsed. */
 const MAX_DEPTH = 100;
 /** For fewer bytes, a check of all of them costs more than it saves. */
 const MIN_PLAIN_BYTES = 1_000;
@@ -85,7 +85,7 @@ export class JsonReader {
   readonly #maxDepth: number;
   readonly #maxValues: number;
   readonly #maxNameBytes: number;
-  /** For each depth, whether an object or an array is open. */
+  /** Kind of each depth: whether an object or an array is open. */
   readonly #isObject: boolean[] = [];
   #depth = 0;
   #isFirst = false;
@@ -109,7 +109,7 @@ export class JsonReader {
     this.#words = isPlain ? new DataView(bytes.buffer, bytes.byteOffset, bytes.length) : undefined;
   }
 
-  /** Before the first value, and after the last one. */
+  /** Skips the space before the first value, or after the last one. */
   skipSpace(): void {
     this.at = skipSpace(this.bytes, this.at);
   }
@@ -122,12 +122,12 @@ export class JsonReader {
     return this.bytes[this.at] === OPEN_BRACKET;
   }
 
-  /** At the opening brace. */
+  /** Enters an object, at its opening brace. */
   enterObject(): void {
     this.#enter(OPEN_BRACE);
   }
 
-  /** At the opening bracket. */
+  /** Enters an array, at its opening bracket. */
   enterArray(): void {
     this.#enter(OPEN_BRACKET);
   }
@@ -146,7 +146,7 @@ export class JsonReader {
   }
 
   /**
-   * As `nextMember`, if the bytes up to the value, and its first byte, are those of a member that was read before.
+   * Reads the next member as `nextMember` does, if the bytes up to the value, and its first byte, are those of a member that was read before.
    * @param run these bytes, four in each number. The last four may overlap the four before.
    * @returns false: it has not moved
    */

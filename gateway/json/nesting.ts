@@ -14,7 +14,7 @@ export interface NestingLimits {
   readonly depth: number;
   /** Members and elements, about. */
   readonly values: number;
-  /** Of one name. Undefined: without a limit. */
+  /** Maximum bytes of one name. Undefined: no limit. */
   readonly nameBytes?: number;
 }
 

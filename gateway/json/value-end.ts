@@ -4,7 +4,7 @@ const BACKSLASH = 92;
 const SHORT_BYTES = 32;
 
 const [OTHER, STRING, OPEN, CLOSE] = [0, 1, 2, 3];
-/** What a byte outside of strings begins or ends. */
+/** Kind of each byte outside of strings: the value that it begins or ends. */
 const kinds = new Uint8Array(256);
 kinds[QUOTE] = STRING;
 for (const bracket of Buffer.from('[{')) kinds[bracket] = OPEN;

@@ -1,7 +1,7 @@
 /** The bytes of a large response in several buffers, so that they need not be copied into one. */
 export class BufferList {
   readonly buffers: readonly Buffer[];
-  /** In bytes. */
+  /** Length in bytes. */
   readonly length: number;
 
   constructor(buffers: readonly Buffer[]) {

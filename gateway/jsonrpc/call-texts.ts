@@ -83,7 +83,7 @@ function scanCall(reader: JsonReader, text: string): CallTexts {
   return found;
 }
 
-/** From `start` to the reader. If each byte is one character, nothing is decoded again. */
+/** Text from `start` to the reader. If each byte is one character, nothing is decoded again. */
 function textFrom(start: number, { bytes, at }: JsonReader, text: string): string {
   return text.length === bytes.length ? text.slice(start, at) : decodeText(bytes, start, at);
 }

@@ -90,7 +90,7 @@ export function isServerFault(reason: string): boolean {
 
 interface ErrorFields {
   readonly code: number;
-  /** Of a single call and of a rejected body. */
+  /** HTTP status of a single call and of a rejected body. */
   readonly status: 200 | 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 426 | 429 | 500;
   readonly message: string;
   /** Seconds that the caller should wait, for `Retry-After`. Code that throws the error may replace it. */
@@ -148,11 +148,11 @@ export interface Allowance {
 export interface RejectionRule {
   /** The field of the key, and the method if it is a limit of one: `origins`, `daily`, `methodRates of eth_call`. */
   readonly name: string;
-  /** Of the permission as text, or the size of the limit or bound. */
+  /** Value of the permission as text, or the size of the limit or bound. */
   readonly value?: string;
-  /** Of `origins`: the header of the request; undefined: it had none. */
+  /** Header of the request, with `origins`; undefined: it had none. */
   readonly received?: string | undefined;
-  /** Of a limit: units of the request that count for it, and those that are left. */
+  /** Units of the request that count for the limit, and those that are left. */
   readonly units?: number;
   readonly available?: number;
 }
@@ -165,7 +165,7 @@ export function ruleNameOf({ name }: RejectionRule): string {
 interface RpcErrorOptions {
   readonly cause?: unknown;
   readonly retryAfterS?: number | undefined;
-  /** Of the limit that rejects the request. */
+  /** Allowance of the limit that rejects the request. */
   readonly allowance?: Allowance;
   readonly rule?: RejectionRule;
   readonly infura?: InfuraError | undefined;
@@ -179,7 +179,7 @@ export class RpcError extends Error {
   readonly retryAfterS: number | undefined;
   readonly allowance: Allowance | undefined;
   readonly rule: RejectionRule | undefined;
-  /** What the caller gets in place of code, status and message, which is its `details`. */
+  /** Infura's error in place of code, status and message, which is its `details`. */
   readonly infura: InfuraError | undefined;
 
   constructor(reason: Reason, message?: string, options?: RpcErrorOptions) {

@@ -1,5 +1,5 @@
 /**
- * What proves a result: a hash, a root in a proven header, a proof of state; or how many upstreams returned the same. `no`: it
+ * Proof of a result: a hash, a root in a proven header, a proof of state; or how many upstreams returned the same. `no`: it
  * is as an upstream returned it.
  */
 export type Proof = 'hash' | 'root' | 'proof' | `agreed:${number}` | 'no';

@@ -23,7 +23,7 @@ export interface RpcResponse {
   readonly result?: FlowingBytes | undefined;
   /** Seconds that the caller should wait. */
   readonly retryAfterS?: number | undefined;
-  /** What remains of the key's limit, and the seconds until the limit resets. */
+  /** Units that remain of the key's limit, and the seconds until the limit resets. */
   readonly allowance?: Allowance | undefined;
   /** HTTP reason phrase; undefined: that of the status. */
   readonly reasonPhrase?: string | undefined;
@@ -100,7 +100,7 @@ const MAX_PHRASE_LENGTH = 200;
 /** Node rejects control characters, and a client reads bytes above ASCII as Latin-1. */
 const NOT_PRINTABLE = /[^\x20-\x7e]+/g;
 
-/** Of the messages of the catalogue. */
+/** Reason phrases of the messages of the catalogue. */
 const phrases = new Map(
   reasons.map((reason) => [new RpcError(reason).message, sanitise(new RpcError(reason).message)]),
 );

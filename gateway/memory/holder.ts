@@ -1,12 +1,12 @@
 /**
- * Whose buffered bytes are counted together: the account of a key, a client address before authentication, or a client address
+ * Holder whose buffered bytes are counted together: the account of a key, a client address before authentication, or a client address
  * without a key.
  */
 export interface Holder {
   /** Unique among the holders of a budget. */
   readonly name: string;
   readonly isAddress: boolean;
-  /** Of an address: what it shares with others of its kind. */
+  /** Pool of an address: what it shares with others of its kind. */
   readonly pool?: AddressPool;
   /** Taken now. Only `MemoryBudget` changes it. */
   bytes: number;

@@ -25,7 +25,7 @@ export class IncomingMessageBytes {
     });
   }
 
-  /** To be called for each complete message, and when the connection ends. */
+  /** Ends a message; to be called for each complete message, and when the connection ends. */
   finished(): void {
     this.#startBytes = this.#connection.bytesRead;
     if (this.#takenBytes > 0) this.#set(0);

@@ -5,7 +5,7 @@ import type { MemoryGuard } from './memory-guard.ts';
 
 /** Each holder may use this part of the budget while others use the rest. */
 const SHARE_PARTS = 8;
-/** This part of the budget is for every holder, in the order of arrival. The remaining part is for the shares. */
+/** Part of the budget for every holder, in the order of arrival. The remaining part is for the shares. */
 const COMMON_PARTS = 2;
 /** All client addresses before authentication may use this part of the budget together, and so may all without a key. */
 const ADDRESSES_PARTS = 4;

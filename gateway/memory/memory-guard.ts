@@ -22,7 +22,7 @@ const RELIEF_INTERVAL_MS = 1_000;
 const STALE_PART = 0.1;
 const HIGH_PART = 0.7;
 const CRITICAL_PART = 0.85;
-/** What an owner has sent and received is forgotten by half in 5 min. */
+/** Interval of forgetting: half of the bytes of an owner are forgotten in 5 min. */
 const FADE_INTERVAL_MS = 10_000;
 const FADE_FACTOR = 0.5 ** (FADE_INTERVAL_MS / 300_000);
 const FORGOTTEN_BYTES = 1_000;
@@ -66,7 +66,7 @@ export class MemoryGuard {
   /** Bytes since the last check. */
   #uncheckedBytes = 0;
   #isCheckDue = false;
-  /** From so many bytes on, an owner is heavy. */
+  /** Number of bytes from which on an owner is heavy. */
   #heavyBytes = Infinity;
 
   /** @param limitBytes undefined: the limit of the control group, else the memory of the machine */
@@ -110,7 +110,7 @@ export class MemoryGuard {
     return this.state === 'normal' || !this.#isHeavy(name);
   }
 
-  /** To be called before a request begins. @throws RpcError memory-pressure */
+  /** Admits a request; to be called before it begins. @throws RpcError memory-pressure */
   admit(holder: Holder): void {
     if (this.state === 'normal') return;
     if (this.state === 'critical' || holder.isAddress || this.#isHeavy(holder.name))
@@ -126,7 +126,7 @@ export class MemoryGuard {
     return (this.#bytesOf.get(name) ?? 0) >= this.#heavyBytes;
   }
 
-  /** If no owner is heavy, memory is used by something else. */
+  /** Finds the bytes of a heavy owner. If no owner is heavy, memory is used by something else. */
   #findHeavyBytes(): number {
     const all = Float64Array.from(this.#bytesOf.values()).sort();
     const total = all.reduce((sum, bytes) => sum + bytes, 0);

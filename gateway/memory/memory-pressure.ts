@@ -27,7 +27,7 @@ const GROWTH = 1.05;
 export class MemoryPressure {
   readonly #limitBytes: number;
   #state: Pressure = 'normal';
-  /** Since when resident memory is high; undefined: it is not. */
+  /** Time since which resident memory is high; undefined: it is not. */
   #residentSince: number | undefined;
   /** The most resident memory so far, and when it last grew. */
   #peakBytes = 0;

@@ -16,7 +16,7 @@ export interface AuditCounts {
 }
 
 interface LastDifference {
-  /** By clock.now(). */
+  /** Time of the audit, by clock.now(). */
   readonly at: number;
   /** The upstream of which the result differed, and no third one decided; undefined: others agree. */
   readonly from: string | undefined;
@@ -33,7 +33,7 @@ export interface NetworkAuditMetrics {
 /** Counts the audits of upstreams: reads that are repeated on another upstream. */
 export class AuditMetrics {
   readonly #page: Registry;
-  /** By network and upstream. */
+  /** Counts by network and upstream. */
   readonly #counts = new Map<
     string,
     { outcomes: Record<AuditOutcome, number>; difference: LastDifference | undefined }

@@ -38,17 +38,17 @@ const BUCKETS = upstreamCounts.length;
 const LAG = BUCKETS + DURATION_BUCKETS_S.length + 1;
 /** Points of before 2026-11-30 end here. */
 const OLD_FIELDS = LAG + 1;
-/** Of a network. */
+/** Fields of a network. */
 const [CACHE_LOOKUPS, CACHE_HITS] = [OLD_FIELDS, OLD_FIELDS + 1];
-/** Of an upstream: total duration of its requests, and responses after which another one was tried. */
+/** Fields of an upstream: total duration of its requests, and responses after which another one was tried. */
 const [SECONDS, UNUSABLE] = [OLD_FIELDS, OLD_FIELDS + 1];
-/** Of an upstream: the time in which its circuit was measured, and in which it was closed. */
+/** Fields of an upstream: the time in which its circuit was measured, and in which it was closed. */
 const [MEASURED_S, UP_S] = [OLD_FIELDS + 2, OLD_FIELDS + 3];
 const FIELDS = OLD_FIELDS + 4;
 
 /** The numbers of one series. */
 type Row = Float32Array | Float64Array;
-/** By name of the series: `network`, or `network upstream`. */
+/** Rows by name of the series: `network`, or `network upstream`. */
 type Rows = ReadonlyMap<string, Row>;
 
 /** One step, or a part of it. Series without traffic are left out. */
@@ -60,7 +60,7 @@ export interface HistoryPoint {
   readonly values: Float32Array;
 }
 
-/** What a step has of one series. */
+/** Values of one series in a step. */
 export interface SeriesStep {
   readonly counts: Row;
   readonly buckets: Row;
@@ -152,7 +152,7 @@ const RECENT_STEPS = 20;
 const MINUTE_STEPS = 2;
 /** A step is read at most this long after its end. */
 const TICK_MS = 10_000;
-/** This process, beside the ids of other workers. */
+/** Id of this process, beside the ids of other workers. */
 const OWN = -1;
 
 const failureKinds: Readonly<Record<string, number>> = {
@@ -177,7 +177,7 @@ export class History {
   readonly #recent: { readonly seconds: number; readonly rows: Rows }[] = [];
   /** The totals of each process when they were last read. */
   #last: ReadonlyMap<number, HistoryTotals> = new Map();
-  /** Of the points of 24 h: the time that each upstream was measured, and that it was up. */
+  /** Time that each upstream was measured, and that it was up, in the points of 24 h. */
   #uptimes: Rows = new Map();
   #sampledAt = clock.now();
   #timer: Timer | undefined;

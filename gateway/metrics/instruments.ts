@@ -8,8 +8,8 @@ export const metricLabels = {
   upstream: 'name of an upstream in a network file',
   method: 'name of a method of the network, else `other`',
   outcome: 'one of the outcomes in the meaning of the metric',
-  reason: 'one of the reasons in [errors](errors.md), or in the meaning of the metric',
-  rule: 'field of a [key](keys.md), or bound of a network',
+  reason: 'one of the reasons in [errors](../errors.md), or in the meaning of the metric',
+  rule: 'field of a [key](../keys.md), or bound of a network',
   class: 'one of the failure classes of an upstream response',
   kind: 'one of the kinds of `eth_subscribe`',
   event: '`started`, `won` or `lost`',
@@ -25,11 +25,11 @@ interface Instrument {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly (keyof typeof metricLabels)[];
   readonly help: string;
-  /** What the values of several workers are together; undefined: their sum. */
+  /** Aggregation of the values of several workers; undefined: their sum. */
   readonly together?: Aggregator;
 }
 
-/** Every metric of the gateway. `/metrics`, docs/metrics.md and the checks of alerts and dashboards are derived from it. */
+/** Every metric of the gateway. `/metrics`, docs/reference/metrics.md and the checks of alerts and dashboards are derived from it. */
 export const instruments = {
   gatehouse_admin_rejections_total: {
     kind: 'counter',

@@ -61,7 +61,7 @@ export class Metrics {
   readonly audits = new AuditMetrics(this.registry);
   readonly heads = new HeadMetrics(this.registry);
   readonly routing = new RoutingMetrics(this.registry);
-  /** What pages show over time. */
+  /** History that pages show. */
   readonly history = new History(this.registry);
 
   constructor() {

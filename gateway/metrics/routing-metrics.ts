@@ -15,7 +15,7 @@ export interface NetworkRoutingMetrics {
   revealed(): void;
 }
 
-/** What became of a transaction that was sent to an upstream: see gatehouse_transactions_total. */
+/** Outcome of a transaction that was sent to an upstream: see gatehouse_transactions_total. */
 export type SentOutcome = 'accepted' | 'known' | 'rejected' | 'late' | 'failed';
 
 /** The selection metrics of one upstream. */

@@ -39,7 +39,7 @@ function problem(path: Path, text: string): Diagnostic {
   return { path, message: `${formatPath(path)}: ${text}` };
 }
 
-/** Those of the methods and wildcards that the pattern covers, or that cover it. */
+/** Methods and wildcards that the pattern covers, or that cover it. */
 function matchesOf(pattern: string, methods: readonly string[]): readonly string[] {
   return methods.filter((method) => coversMethod(pattern, method) || coversMethod(method, pattern));
 }

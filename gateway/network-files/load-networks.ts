@@ -46,7 +46,7 @@ interface NetworkFile {
 /** The content of a folder at one moment. */
 export interface FolderContent {
   readonly files: readonly NetworkFile[];
-  /** About the folder as a whole. */
+  /** Diagnostics about the folder as a whole. */
   readonly diagnostics: readonly FileDiagnostic[];
   /** Changes with every change of the content. A hash, so it reveals no secret. */
   readonly digest: string;
@@ -110,7 +110,7 @@ interface CheckedDefaults {
   readonly file: string;
   readonly defaults?: Defaults | undefined;
   readonly diagnostics: readonly Located[];
-  /** Without its options, network files would seem to lack them. */
+  /** Whether the options of defaults.yaml can be used. Without them, network files would seem to lack options. */
   readonly isUsable: boolean;
 }
 

@@ -7,9 +7,9 @@ import type { MethodFacts } from './select-methods.ts';
 export interface LoadOptions extends MethodFacts {
   /** Folder of network files. */
   readonly folder: string;
-  /** What development networks serve beside the methods of their files; undefined in production. */
+  /** Methods that development networks serve beside the methods of their files; undefined in production. */
   readonly developmentMethods?: readonly string[] | undefined;
-  /** What formulas of request units may count in the parameters of a method. Undefined: everything. */
+  /** Counts that formulas of request units may have of the parameters of a method. Undefined: all. */
   readonly countsOf?: ((method: string) => readonly CountName[]) | undefined;
   /** Whether calls of the method are sent to upstreams. Undefined: not known, so it is not checked that one gets them. */
   readonly needsUpstream?: ((method: string) => boolean) | undefined;

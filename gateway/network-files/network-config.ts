@@ -21,7 +21,7 @@ export type ChainConfig = Pick<NetworkConfig, 'slug'> & ValuesOf<RowsReplacing<'
 /** The other options of a network: a change rebuilds routing, caches and methods only. */
 export type ReplaceableConfig = ValuesOf<RowsReplacing<'network', typeof networkOptions>>;
 
-/** What callers without a key may do. */
+/** Permissions and limits of callers without a key. */
 export type PublicOptions = NonNullable<NetworkConfig['public']>;
 
 export type UpstreamConfig = NetworkConfig['upstreams'][number];

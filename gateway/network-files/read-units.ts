@@ -17,7 +17,7 @@ const shippedFile = join(packageRoot, 'schemas/generated/units-infura.json');
 
 export type UnitsByMethod = Readonly<Record<string, number | string>>;
 
-/** What the file of UNITS_FILE may name: methods of the spec, of the table in docs/methods.md, and of networks. */
+/** Names that the file of UNITS_FILE may have: methods of the spec, of the table in docs/reference/methods.md, and of networks. */
 export interface UnitsFacts {
   readonly knownMethods: readonly string[];
   readonly pricedMethods: readonly string[];
@@ -44,7 +44,7 @@ export function readUnits(
   if (found.length + diagnostics.length === 0 && file !== SHIPPED) {
     const served = (networks ?? []).flatMap(servedBy);
     const names = [...new Set([...knownMethods, ...pricedMethods, ...served, ...Object.keys(otherUnits)])];
-    const problems = checkUnits(units, names, countsOf, [], 'docs/methods.md or of a network');
+    const problems = checkUnits(units, names, countsOf, [], 'docs/reference/methods.md or of a network');
     found.push(...problems.filter(({ isAtName }) => networks !== undefined || isAtName !== true).map(locate));
   }
   if (found.length + diagnostics.length === 0) return units;

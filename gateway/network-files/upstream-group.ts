@@ -83,10 +83,10 @@ export function describeGroups(upstreams: readonly GroupedUpstream[]): string[] 
   });
 }
 
-/** With fewer groups, one that fails or forges blocks leaves no majority. */
+/** Number of groups below which one that fails or forges blocks leaves no majority. */
 const RECOMMENDED_GROUPS = 3;
 
-/** What is missing for levels of `verify` whose proofs rest on several groups; undefined: nothing. */
+/** Note about what is missing for levels of `verify` whose proofs rest on several groups; undefined: nothing. */
 export function groupsNote({ verify, upstreams }: Pick<NetworkConfig, 'verify' | 'upstreams'>): string | undefined {
   const levels = Object.values(verifyOptions(verify).levels);
   const groups = groupsOf(upstreams).length;

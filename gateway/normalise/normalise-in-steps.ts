@@ -39,7 +39,7 @@ const STEP_BYTES = 65_536;
 const QUOTE = 34;
 const OPEN_BRACKET = 91;
 const OPEN_BRACE = 123;
-/** After `"0x`. */
+/** Length of `"0x`. */
 const HEX_START = 3;
 const [START, COMMA, END] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 /** Whole objects of all owners are parsed one after the other. */
@@ -47,7 +47,7 @@ const OBJECTS = 'objects';
 
 /** The call that a result is for. */
 export interface Receiver {
-  /** Whose time of the event loop it takes. */
+  /** Owner whose time of the event loop it takes. */
   readonly name: string;
   readonly owner: SlotOwner;
   readonly deadline: number;
@@ -55,7 +55,7 @@ export interface Receiver {
 }
 
 /**
- * As `normalise`, for a result of many bytes, with pauses for the event loop. A list is checked part by part, and what passes
+ * Normalises a result as `normalise` does, for a result of many bytes, with pauses for the event loop. A list is checked part by part, and what passes
  * unchanged is not parsed. Results of one owner are checked one after the other, because each takes several times its bytes.
  * @throws UpstreamFailure (rejects with it) if it is no result of the method, or the call has no more time; Cancelled
  */

@@ -42,7 +42,7 @@ export function normalise(method: MethodSpec, params: readonly unknown[], respon
   return logs === undefined ? outcome : logs.settle(outcome);
 }
 
-/** As `normalise`. @param logs the check of a list of logs, of which this is a part: then it may be final without its order */
+/** Normalises a part of a response, as `normalise` does. @param logs the check of a list of logs, of which this is a part: then it may be final without its order */
 export function normalisePart(
   method: MethodSpec,
   params: readonly unknown[],
@@ -91,7 +91,7 @@ function findRevert(method: MethodSpec, nestedErrors: readonly NestedError[]): R
 }
 
 /**
- * For a revert of a method without reverts in the spec. Such a method is a trace, or a send to a development node,
+ * Meaning of a revert of a method without reverts in the spec. Such a method is a trace, or a send to a development node,
  * which has mined the transaction: it must not be sent again. Rules do not apply, because the message has the
  * contract's text.
  */

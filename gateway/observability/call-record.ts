@@ -34,7 +34,7 @@ export interface CallEnd {
 export interface RecordedAttempt {
   readonly upstream: string;
   readonly isHedge: boolean;
-  /** When the attempt began, by clock.now(). */
+  /** Time when the attempt began, by clock.now(). */
   readonly startedAt: number;
   /** Undefined: the attempt is in progress. */
   endedAt: number | undefined;
@@ -79,7 +79,7 @@ export function printersOf(...all: readonly (RecordPrinter | undefined)[]): read
   return printers;
 }
 
-/** What happened to one call, or to a part of its range. The call fills it, and printers read it at its end. */
+/** Record of what happened to one call, or to a part of its range. The call fills it, and printers read it at its end. */
 export class CallRecord {
   readonly method: string;
   readonly network: string;
@@ -95,7 +95,7 @@ export class CallRecord {
   /** Retries and hedges that were not made, because the retry budget of the network was used up. */
   readonly overBudget: ('retry' | 'hedge')[] = [];
   readonly parts: CallRecord[] = [];
-  /** What proves the result. */
+  /** Proof of the result. */
   proof: Proof | undefined = undefined;
   /** Audits in progress, to which that of the call is added; undefined: the call is audited as others are. */
   audits: Promise<unknown>[] | undefined = undefined;

@@ -10,7 +10,7 @@ const MAX_VALUE_LENGTH = 66;
 /** Names of members may be of an upstream. */
 const MAX_MEMBER_LENGTH = 100;
 
-/** What an upstream returned: a result, the data of a revert, or the code of an error. */
+/** Value that an upstream returned: a result, the data of a revert, or the code of an error. */
 export interface UpstreamValue {
   readonly upstream: string;
   readonly value: unknown;
@@ -22,7 +22,7 @@ export interface FoundDifference {
   readonly params: readonly unknown[];
   /** The finding in words. */
   readonly reason: string;
-  /** To the first member in which they differ; empty: as a whole. */
+  /** Path to the first member in which they differ; empty: they differ as a whole. */
   readonly path: readonly string[];
   readonly values: readonly UpstreamValue[];
 }
@@ -100,7 +100,7 @@ export function publicDifference({ at, count, method, reason, upstreams }: Diffe
   return { at, count, method, reason, upstreams };
 }
 
-/** What equal differences have in common. */
+/** Name that equal differences have in common. */
 function nameOf({
   method,
   upstreams,

@@ -6,10 +6,10 @@ const MAX_EVENTS = 1_000;
 /** A condition that returns within this time continues its event, whose count rises. */
 const RESUME_MS = 300_000;
 const TICK_MS = 1_000;
-/** What several workers find within this time is one event. */
+/** Time within which the same trouble at several workers is one event. */
 const SAME_MS = 5_000;
 
-/** What an event is about. */
+/** Subject of an event. */
 export interface EventSubject {
   readonly kind: 'upstream' | 'network' | 'key-store' | 'memory' | 'network-files' | 'audit' | 'admin' | 'gateway';
   readonly network?: string;
@@ -34,7 +34,7 @@ export interface GatewayEvent extends EventSubject {
   forS: number;
   /** How often it began, or was done. */
   count: number;
-  /** Who did it. */
+  /** Operator who did it. */
   readonly by?: string;
 }
 
@@ -47,7 +47,7 @@ export interface EventFilter {
 
 interface Tracked {
   readonly event: GatewayEvent;
-  /** When it began, by clock.now(). */
+  /** Time when the event began, by clock.now(). */
   beganAt: number;
   endedAt: number | undefined;
   /** How long it lasted before its latest begin. */

@@ -175,7 +175,7 @@ export class RecentCalls {
 /** Equal failures, with the facts of a late one. */
 interface FailedRow {
   readonly call: RecentCall;
-  /** When the row was built, by clock.now(). */
+  /** Time when the row was built, by clock.now(). */
   readonly builtAt: number;
   count: number;
 }

@@ -19,7 +19,7 @@ export interface PartCacheOptions {
   /** Undefined: lists are in memory only. */
   readonly durable: DurableCache | undefined;
   readonly final: FinalChain;
-  /** Its slug and chain id. */
+  /** Slug and chain id of the network. */
   readonly network: string;
   readonly method: string;
   readonly count: (outcome: 'hit' | DurableCache['kind'] | 'miss') => void;

@@ -10,7 +10,7 @@ type End = string;
 export interface RangeFilter {
   readonly fromBlock: End;
   readonly toBlock: End;
-  /** Of contracts, each once. Empty: all contracts, or no such member. */
+  /** Addresses of contracts, each once. Empty: all contracts, or no such member. */
   readonly addresses: readonly string[];
   /** Identifies the filter without its range. Calculated at its first use. */
   readonly key: string;

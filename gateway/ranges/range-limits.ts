@@ -21,7 +21,7 @@ const MAX_GROWTH = 2.5;
 interface Refusal {
   readonly blocks: number;
   readonly deadline: number;
-  /** Until then, a range with more than `MAX_PARTS` parts is not sent: the upstream has refused one since the deadline. */
+  /** Time until which a range with more than `MAX_PARTS` parts is not sent: the upstream has refused one since the deadline. */
   readonly rejectsUntil: number;
 }
 

@@ -30,7 +30,7 @@ import { MAX_PARTS, TOO_MANY_PARTS, type RangeLimits } from './range-limits.ts';
 import { ReceivedParts } from './received-parts.ts';
 import { SentRange } from './sent-range.ts';
 
-/** What calls of one method with ranges use. */
+/** Options of the calls of one method with ranges. */
 export interface RangedMethodOptions {
   readonly spec: MethodSpec;
   /** The method that requests a block by its number or tag. */
@@ -39,7 +39,7 @@ export interface RangedMethodOptions {
   /** The upstreams that may get calls of the method. */
   readonly candidates: readonly Upstream[];
   readonly head: () => bigint | undefined;
-  /** Of the network. */
+  /** Bounds of the network. */
   readonly bounds: Bounds;
   readonly final: FinalChain | undefined;
   /** Undefined: parts are not cached. */
@@ -55,13 +55,13 @@ export interface RangedCall {
   readonly deadline: number;
   readonly caller: Cancellation;
   readonly share: CallerShare;
-  /** Of the key. */
+  /** Bounds of the key. */
   readonly bounds: Bounds | undefined;
   readonly reservation: Reservation | undefined;
   readonly record: CallRecord | undefined;
   readonly charges: PartCharges;
   readonly sender: RangeSender;
-  /** Its parts are proven, which cached parts are not. */
+  /** The parts are proven, which cached parts are not. */
   readonly isVerified: boolean;
 }
 

@@ -7,7 +7,7 @@ import { blocksIn, type BlockRange } from './pending-ranges.ts';
 
 interface Part extends BlockRange {
   readonly elements: Buffer;
-  /** Its blocks were final when it was requested. */
+  /** The blocks of the part were final when it was requested. */
   readonly isFinal: boolean;
 }
 
@@ -18,9 +18,9 @@ export interface PartBounds {
   readonly maxResponseBytes: number | undefined;
 }
 
-/** Of the response around the list. */
+/** Bytes of the response around the list. */
 const ENVELOPE_BYTES = 200;
-/** Of the blocks that the results so far suggest, because results are not spread evenly. */
+/** Share of the blocks that the results so far suggest, because results are not spread evenly. */
 const SAFE_SHARE = 0.8;
 
 /** Holds the lists of the parts of one request, within the bounds of the key, until all have arrived. */

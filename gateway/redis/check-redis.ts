@@ -6,7 +6,7 @@ import type { RedisClient } from './client.ts';
 import { isRedisError, RedisLink } from './link.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
-/** What a program does with Redis: serve calls with keys and limits, list or manage keys, or share cached responses. */
+/** Use of Redis by a program: serve calls with keys and limits, list or manage keys, or share cached responses. */
 export type RedisUse = 'serve' | 'list' | 'manage' | 'cache';
 
 /** Commands that are tried for a use. They change nothing, but Redis checks the user's rights, and a replica rejects a write. */
@@ -38,11 +38,11 @@ export class UnsuitableRedis extends Error {
 
 export type RedisSettings = Pick<Settings, 'REDIS_URL' | 'CACHE_REDIS_URL' | 'ADMIN_TOKEN' | 'ADMIN_TOKENS'>;
 
-/** What a check of both Redis of a gateway has found. */
+/** Problems that a check of both Redis of a gateway has found. */
 export interface RedisProblems {
-  /** Of REDIS_URL, with which callers cannot be served. Without the name of the setting. */
+  /** Problem of REDIS_URL, with which callers cannot be served. Without the name of the setting. */
   readonly problem: string | undefined;
-  /** With which only the admin API or the shared cache fails. Each begins with the name of its setting. */
+  /** Problems with which only the admin API or the shared cache fails. Each begins with the name of its setting. */
   readonly warnings: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export async function findRedisProblems(settings: RedisSettings, timeoutMs: numb
   return { problem, warnings };
 }
 
-/** What the admin API does with Redis: a token of the role `read` changes nothing. */
+/** Uses of Redis by the admin API: a token of the role `read` changes nothing. */
 function adminUses(settings: RedisSettings): RedisUse[] {
   const tokens = adminTokensOf(settings);
   if (tokens.length === 0) return [];

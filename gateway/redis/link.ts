@@ -15,9 +15,9 @@ export interface RedisLinkOptions {
   readonly address: RedisAddress;
   readonly log: Log;
   readonly commandTimeoutMs?: number;
-  /** For many concurrent commands off the hot path: each takes a third of the CPU time. */
+  /** Joins many concurrent commands off the hot path: each takes a third of the CPU time. */
   readonly autoPipelining?: boolean;
-  /** For programs that may read from a replica. A gateway needs a primary. */
+  /** Set by programs that may read from a replica. A gateway needs a primary. */
   readonly acceptsReplica?: boolean;
   /** Runs on each new connection before it counts as up. If it rejects, the link reconnects. */
   readonly prepare?: (redis: RedisClient) => Promise<void>;
@@ -41,9 +41,9 @@ export class RedisLink {
   #isChecking = false;
   /** The state that was logged last. */
   #loggedState: boolean | undefined;
-  /** By clock.now(). */
+  /** Time of the last warning, by clock.now(). */
   #warnedAt = -Infinity;
-  /** By clock.now(). */
+  /** Time since which Redis is unavailable, by clock.now(). */
   #downSince: number | undefined;
   #isClosing = false;
   readonly #waiting = new Set<() => void>();
@@ -222,7 +222,7 @@ function isOfReplica(error: unknown): boolean {
 export function unreachable(cause: unknown): { readonly message: string; readonly code: string } {
   const code = redisErrorCode(cause);
   if (code === 'NOPERM') {
-    const cure = 'its user lacks a right, see docs/operations.md, section Redis';
+    const cure = 'its user lacks a right, see docs/scaling.md, section Redis';
     return { message: `Redis rejects a command (${code}): ${cure}`, code };
   }
   const message = isRedisError(cause)

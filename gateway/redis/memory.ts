@@ -7,9 +7,9 @@ const WARN_INTERVAL_MS = 86_400_000;
 
 /** How full a Redis is; of a cluster, its fullest primary. */
 export interface RedisMemory {
-  /** Of `maxmemory`; 0: it has no limit. */
+  /** Used part of `maxmemory`; 0: it has no limit. */
   readonly usedPart: number;
-  /** What it loses when it is full; undefined: nothing. */
+  /** Description of what Redis loses when it is full; undefined: nothing. */
   readonly eviction: string | undefined;
 }
 

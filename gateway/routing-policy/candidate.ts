@@ -4,36 +4,36 @@ export interface CandidateState {
   readonly isDrained: boolean;
   /** The network file excludes it for the method: by its `methods` or by `route`. */
   readonly isExcluded: boolean;
-  /** It accepted the transaction that the call is about. */
+  /** The upstream accepted the transaction that the call is about. */
   readonly isPreferred: boolean;
-  /** Its limits permit another request, and it did not ask for a pause with `Retry-After`. */
+  /** The upstream's limits permit another request, and it requested no pause with `Retry-After`. */
   readonly hasCapacity: boolean;
   /** The method of the call is marked. */
   readonly isMethodMarked: boolean;
   readonly isArchive: boolean;
-  /** It recently returned that it does not have the blocks of the call, or blocks at least as old. */
+  /** The upstream recently returned that it does not have the blocks of the call, or blocks at least as old. */
   readonly lacksBlocks: boolean;
   /** The number of its newest known block. Undefined: not known; it then counts as having every block. */
   readonly head: number | undefined;
-  /** From this number on, it has other blocks than the network. */
+  /** Number from which on the upstream has other blocks than the network. */
   readonly leftAt: number | undefined;
   /** Most groups have others there. */
   readonly hasLost: boolean;
-  /** Its head is more than one block above those of other groups: what it has above this number is not confirmed. */
+  /** Highest head of other groups, if this upstream's is more than one block above it: what it has above this number is not confirmed. */
   readonly aheadOf: number | undefined;
-  /** It failed since its last poll, and may have lost blocks. */
+  /** The upstream failed since its last poll, and may have lost blocks. */
   readonly isHeadUncertain: boolean;
   /** Blocks behind the network's head at its last poll. */
   readonly lag: number;
-  /** It recently returned an older `safe` or `finalized` block than one that was served. */
+  /** The upstream recently returned an older `safe` or `finalized` block than one that was served. */
   readonly isTagOlder: boolean;
   /** `trial-due`: not closed, but the cooldown is over, and a call may be a trial now. */
   readonly circuit: 'closed' | 'trial-due' | 'open';
-  /** It returned another chain id when last checked. */
+  /** The upstream returned another chain id when last checked. */
   readonly isOnOtherChain: boolean;
 }
 
-/** What a call needs from its upstream. */
+/** Needs of a call from its upstream. */
 export interface CallNeeds {
   /** The blocks that the call names. `tag`: the upper end, if it is a tag. */
   readonly blocks:
@@ -66,7 +66,7 @@ export interface NetworkState {
   readonly maxLag: number;
   /** At least one upstream is an archive. */
   readonly hasArchives: boolean;
-  /** It has one upstream. */
+  /** The network has one upstream. */
   readonly isAlone?: true;
 }
 

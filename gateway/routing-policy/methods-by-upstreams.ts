@@ -12,7 +12,7 @@ export interface MethodRow {
   readonly isPassThrough: boolean;
 }
 
-/** What the table needs to know about a method. */
+/** Properties of a method that the table needs. */
 export interface MethodKinds {
   readonly needsUpstream: (method: string) => boolean;
   readonly isInSpec: (method: string) => boolean;
@@ -20,7 +20,7 @@ export interface MethodKinds {
 
 type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'developmentMethods' | 'upstreams' | 'route'>;
 
-/** Which upstreams may get which methods of a network, by its file. The row with the most methods is first. */
+/** Table of the upstreams that may get each method of a network, by its file. The row with the most methods is first. */
 export function methodsByUpstreams(network: Routed, { needsUpstream, isInSpec }: MethodKinds): MethodRow[] {
   const rows = new Map<string, { methods: string[]; upstreams: readonly string[]; isPassThrough: boolean }>();
   for (const method of [...network.methods, ...openPatterns(network)]) {

@@ -16,7 +16,7 @@ interface RoutedUpstream {
 export class PermittedUpstreams<Upstream extends RoutedUpstream> {
   readonly #all: readonly Upstream[];
   readonly #route: ReplaceableConfig['route'];
-  /** As they are now: a reload changes the upstreams. */
+  /** Rules as they are now: a reload changes the upstreams. */
   readonly #rules: ReadonlyMap<string, LiveUpstreamOptions['methods']>;
   /** Undefined: every upstream may get every method. */
   readonly #candidates: Map<string, readonly Upstream[] | undefined> | undefined;

@@ -4,7 +4,7 @@ import { skipReasonOf, skipReasons, type SkipReason } from './skip-reasons.ts';
 /** The position of a candidate that is not used even as a last resort. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** What a selection is made from. */
+/** Candidates from which a selection is made. */
 export interface Candidates<Upstream> {
   /** The untried upstreams, by priority and latency score. */
   readonly ranked: readonly Upstream[];

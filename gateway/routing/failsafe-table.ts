@@ -36,7 +36,7 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
   readonly hasHedges: boolean;
   readonly #all: readonly Upstream[];
   readonly #network: ReplaceableConfig['failsafe'];
-  /** As they are now: a reload changes the upstreams. */
+  /** Options as they are now: a reload changes the upstreams. */
   readonly #options: ReadonlyMap<Upstream, LiveUpstreamOptions>;
   readonly #defaultTimeoutMs: number | undefined;
   readonly #callTimeoutMs: number;

@@ -1,7 +1,7 @@
 interface Turn<U> {
   readonly upstream: U;
   readonly index: number;
-  /** Its share of the calls is its weight, divided by all weights. */
+  /** Weight: the share of the calls is the weight, divided by all weights. */
   weight: number;
   /** The virtual time of its next turn. */
   due: number;
@@ -13,7 +13,7 @@ interface Turn<U> {
  * calls for a while is owed none).
  */
 export class Turns<U extends { readonly inFlight: number }> {
-  /** In the order of the last `writeOrder`. */
+  /** Turns in the order of the last `writeOrder`. */
   readonly #turns: Turn<U>[];
   #now = 0;
 

@@ -13,7 +13,7 @@ export interface Bounds {
 
 type CountBound = Exclude<keyof Bounds, 'maxResponseBytes'>;
 
-/** What a bound limits in the parameters of a call, and its name in the rejection. */
+/** Count that a bound limits in the parameters of a call, and its name in the rejection. */
 const countBounds: Readonly<Record<CountBound, { readonly count: CountName; readonly noun: string }>> = {
   maxBlockRange: { count: 'blocks', noun: 'blocks' },
   maxAddresses: { count: 'addresses', noun: 'addresses' },
@@ -79,7 +79,7 @@ export function lower(one: number | undefined, other: number | undefined): numbe
   return Math.min(one, other);
 }
 
-/** As text. */
+/** Blocks of a range as text. */
 export function blocksFrom(from: bigint, count: number): string {
   const hex = (block: bigint): string => `0x${block.toString(16)}`;
   return `fromBlock ${hex(from)} and toBlock ${hex(from + BigInt(count) - 1n)}`;

@@ -3,7 +3,7 @@ import type { CountName } from '../network-files/options/units-formula.ts';
 /** Counts items in a parameter, which is validated or missing. @param head number of the network's head, if known */
 export type Counter = (value: unknown, head: bigint | undefined) => number;
 
-/** What is counted in a parameter, by the type of the parameter in schemas/types. */
+/** Counters of a parameter, by the type of the parameter in schemas/types. */
 export const counters: Readonly<Record<string, Readonly<Partial<Record<CountName, Counter>>>>> = {
   LogFilter: { blocks: blocksOf, addresses: addressesOf },
   // `eth_subscribe` has only new blocks.

@@ -41,7 +41,7 @@ function patternOf(names: readonly string[]): RegExp {
   return new RegExp(`^(?:${names.map((one) => one.replaceAll('*', '[\\w.]*')).join('|')})$`, anyCase);
 }
 
-/** What development networks serve beside the methods of their files; undefined in production. */
+/** Methods that development networks serve beside the methods of their files; undefined in production. */
 export function developmentMethodsIn({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): readonly string[] | undefined {
   return NODE_ENV === 'production' ? undefined : developmentMethods;
 }
@@ -95,7 +95,7 @@ export function isNeverOpened(wildcard: string): boolean {
   return neverOpenedStarts.test(wildcard.slice(0, -1));
 }
 
-/** What the validation of network files needs from the spec. */
+/** Facts of the spec that the validation of network files needs. */
 export const methodFacts = {
   knownMethods: methodNames,
   pricedMethods: Object.keys(passThroughUnits),

@@ -40,11 +40,11 @@ export interface MethodSpec {
   readonly omitsPayload?: true;
   /** A call has an effect, and is therefore sent even if the caller has disconnected. */
   readonly sends?: true;
-  /** What a call sends is no transaction, so that no other upstream recognises it: after an unknown outcome it is not sent again. */
+  /** The call sends no transaction, so that no other upstream recognises it: after an unknown outcome it is not sent again. */
   readonly sendsOperation?: true;
   /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */
   readonly executes?: true;
-  /** What the result says about the chain, if the type of the result does not show it. */
+  /** Meaning of the result for the chain, if the type of the result does not show it. */
   readonly resultIs?: ResultMeaning;
   /**
    * The position of a transaction's hash, or of a sender's address. The upstream that accepted the transaction gets the
@@ -107,7 +107,7 @@ export interface MethodSpec {
   readonly resultType?: string;
   /** Correct nodes may return different results, so that audits do not compare them. */
   readonly isUnaudited?: true;
-  /** What a result is, for `verify/`, which proves it from the chain. Absent: it cannot be proven. */
+  /** Kind of a result, for `verify/`, which proves it from the chain. Absent: it cannot be proven. */
   readonly provenAs?: ProvenPart;
   /** The result is advice or a fact of one node, which cannot be proven: level `require` is `enforce` for it. */
   readonly isAdvice?: true;

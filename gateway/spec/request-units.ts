@@ -45,7 +45,7 @@ export function compileOtherUnits(tables: readonly UnitsTable[]): OtherUnits {
   return Object.fromEntries(entries) as OtherUnits;
 }
 
-/** What formulas may count in the parameters of a method. */
+/** Counts that formulas may have of the parameters of a method. */
 export function countsOf(method: string): readonly CountName[] {
   return methods.find(({ name }) => name === method)?.counts?.map(({ name }) => name) ?? [];
 }

@@ -86,7 +86,7 @@ export class FileStore implements Store {
   readonly #writes: Write[] = [];
   #writing: Promise<void> | undefined;
   #expiresAt = -Infinity;
-  /** With how often a folder was changed when its listener was called last. */
+  /** Listeners of folders, with the number of changes when each was called last. */
   readonly #watched: { readonly folder: string; readonly listener: ChangeListener; changes: string | undefined }[] = [];
   #timer: Timer | undefined;
   /** SQLite's number of the content, which rises with each transaction of another process. */

@@ -110,7 +110,7 @@ export class RedisStore implements Store {
     return this.#link.isUp;
   }
 
-  /** In a cluster, the end of the connection that subscribes is not reported. */
+  /** Whether changes are reported. In a cluster, the end of the connection that subscribes is not reported. */
   get isWatching(): boolean {
     return this.#isSubscribed === true && this.#changes?.isUp === true && !this.#redis.isCluster;
   }

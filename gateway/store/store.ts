@@ -7,11 +7,11 @@ export interface PutOptions {
   /** The text that the record must have now; null: there must be none. Undefined: any. */
   readonly expected?: string | null | undefined;
   /**
-   * For records that are put again and again: one may be removed when it was not put for this long, and is removed when no
+   * Lifetime of records that are put again and again: one may be removed when it was not put for this long, and is removed when no
    * record of its folder was.
    */
   readonly ttlMs?: number;
-  /** For a record that ends access: it is put also when the store is full. */
+  /** Mark of a record that ends access: it is put also when the store is full. */
   readonly isUrgent?: boolean;
 }
 
@@ -26,13 +26,13 @@ export interface AddOptions {
 }
 
 /**
- * What outlives a process, for all gateways: records, which are texts, and sums. Each has a folder, such as `gatehouse:drains`,
+ * Store of what outlives a process, for all gateways: records, which are texts, and sums. Each has a folder, such as `gatehouse:drains`,
  * and a name; a folder has either. An operation is done as a whole or not at all, and its promise resolves when SIGKILL cannot undo it. The
  * promises of a store that fails are rejected with a StoreError.
  */
 export interface Store {
   readonly kind: 'redis' | 'file';
-  /** For operators: `in Redis (REDIS_URL)`. */
+  /** Place of the store, for operators: `in Redis (REDIS_URL)`. */
   readonly location: string;
   /** Whether an operation can succeed now. */
   readonly isUp: boolean;

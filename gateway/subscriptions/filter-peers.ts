@@ -11,7 +11,7 @@ export interface FilterRequest {
   readonly action: 'find' | 'take' | 'remove';
 }
 
-/** What a filter of another worker is. */
+/** Filter of another worker. */
 export interface FoundFilter {
   /** Undefined: it is no log filter. */
   readonly filterParams: FilterParams | undefined;

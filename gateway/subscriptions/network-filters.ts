@@ -223,7 +223,7 @@ export class NetworkFilters {
   }
 }
 
-/** Who finds a filter: the key, or without one the address. */
+/** Owner of a filter, who alone finds it: the key, or without one the address. */
 function ownerOf({ record, account, publicCaller }: KeyAccess): string {
   return publicCaller === undefined ? record.id : account;
 }

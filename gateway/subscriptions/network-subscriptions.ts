@@ -24,7 +24,7 @@ export interface SubscriptionSources {
   readonly all: readonly PendingSource[];
   /** @param level how far the result is proven */
   readonly request: (level: VerifyLevel, ...call: Parameters<LogSource['request']>) => Promise<UpstreamResponse>;
-  /** As in `ProvenChain`. */
+  /** Proves a header, as in `ProvenChain`. */
   readonly proveHeader: (header: Header, isRequired: boolean) => Promise<Header | undefined>;
 }
 
@@ -41,7 +41,7 @@ export interface NetworkSubscriptionsOptions {
   readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
   /** Usage of each key: notifications count as calls of their method. */
   readonly usage: MethodUsage;
-  /** Of the network. */
+  /** Log of the network. */
   readonly log: Log;
 }
 

@@ -13,7 +13,7 @@ const MAX_WAIT_MS = 300;
 /** Limit of buffered characters. A hundred filters of a key with 400,000 each are 40 MB. */
 const MAX_PENDING_CHARS = 400_000;
 
-/** Of the memory budget: the bytes of one key. */
+/** Bytes of one key in the memory budget. */
 export interface FilterMemory {
   /** @throws RpcError if the budget has no bytes left for the key */
   take(bytes: number): void;
@@ -30,7 +30,7 @@ export class PolledFilter implements Subscriber {
   /** Name of the holder of its bytes: without a key, that of the address. */
   holder: string | undefined;
   readonly subscription: SubscriptionParams;
-  /** Of a log filter, for a request for all its logs; undefined for blocks and transactions. */
+  /** Parameters of a log filter, for a request for all its logs; undefined for blocks and transactions. */
   readonly filterParams: FilterParams | undefined;
   unsubscribe: Unsubscribe = () => undefined;
   /** Releases what was accounted for the filter itself. */
@@ -113,7 +113,7 @@ export class PolledFilter implements Subscriber {
     this.#wake();
   }
 
-  /** As a call, because the compiler takes a member that it has seen as false for false. */
+  /** Whether the filter is gone. It is a call, because the compiler takes a member that it has seen as false for false. */
   #isGone(): boolean {
     return this.isClosed;
   }

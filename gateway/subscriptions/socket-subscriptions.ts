@@ -16,9 +16,9 @@ import { Subscription, type SendNotifications, type SubscriptionOptions } from '
 /** The cost of the subscriptions that the account of a key has open. */
 export interface OpenSubscriptions {
   readonly openSubscriptions: number;
-  /** Of all callers without a key; 0 for a key. */
+  /** Open subscriptions of all callers without a key; 0 for a key. */
   readonly openPublicSubscriptions: number;
-  /** As `OpenCounts.whenShared`, for the limit of the key and that of all callers without a key. */
+  /** Waits as `OpenCounts.whenShared` does, for the limit of the key and that of all callers without a key. */
   whenShared(limit: number, publicLimit: number): Promise<void> | undefined;
   countSubscriptions(change: number): void;
 }

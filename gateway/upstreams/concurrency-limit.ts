@@ -12,7 +12,7 @@ const MAX_WINDOW_MS = 1_000;
 /** A lower limit is given up if more calls than it permits are in progress after this time, and after so many latencies. */
 const MAX_DRAIN_MS = 300;
 const MAX_DRAIN_LATENCIES = 3;
-/** Of a window; later ones replace the first ones. */
+/** Samples of a window; later ones replace the first ones. */
 const MAX_SAMPLES = 128;
 /** Fewer calls of a window say nothing about latency. */
 const MIN_SAMPLES = 16;
@@ -52,7 +52,7 @@ interface Sample {
   readonly owner: SlotOwner | undefined;
   readonly ms: number;
   readonly isRefused: boolean;
-  /** It began when no more calls than the present limit were in progress. */
+  /** The call began when no more calls than the present limit were in progress. */
   readonly isSettled: boolean;
 }
 
@@ -70,7 +70,7 @@ interface Probe {
 export interface EndedCall {
   readonly method: Pick<MethodSpec, 'group' | 'reverts' | 'executes' | 'isPassThrough'>;
   readonly owner: SlotOwner | undefined;
-  /** When it had its slot, by clock.now(). */
+  /** Time when the call had its slot, by clock.now(). */
   readonly startedAt: number;
   /** The upstream responded that it gets too many requests. */
   readonly isRefused: boolean;
@@ -94,12 +94,12 @@ export class ConcurrencyLimit {
   readonly #min: number;
   readonly #max: number;
   #changedAt = -Infinity;
-  /** When the first call ended that began after the change, with no more calls in progress than the limit. */
+  /** Time when the first call ended that began after the change, with no more calls in progress than the limit. */
   #settledAt: number | undefined;
   #windowAt: number | undefined;
   #samples: Sample[] = [];
   #added = 0;
-  /** Those of `#added` that were settled or refused. */
+  /** Calls of `#added` that were settled or refused. */
   #counted = 0;
   #probe: Probe | undefined;
   #direction: Direction = 'lower';
@@ -107,9 +107,9 @@ export class ConcurrencyLimit {
   #pauseMs = FIRST_PAUSE_MS;
   #raiseAt = -Infinity;
   #tooHighMs = FIRST_TOO_HIGH_MS;
-  /** When the newest quick lookup began. Undefined: none was quick yet. */
+  /** Time when the newest quick lookup began. Undefined: none was quick yet. */
   #quickAt: number | undefined;
-  /** When no more calls than the limit of `lowerByQueue` were in progress. Before, the former calls have the upstream. */
+  /** Time when no more calls than the limit of `lowerByQueue` were in progress. Before, the former calls have the upstream. */
   #drainedAt = -Infinity;
 
   /** @param slots with the highest limit */
@@ -198,7 +198,7 @@ export class ConcurrencyLimit {
     else if (this.#slots.hasWaiting && now >= this.#nextProbeAt) this.#startProbe(samples.filter(isMeasured), now);
   }
 
-  /** By half at most: the calls of a window may be few. */
+  /** Lowers the limit by half at most: the calls of a window may be few. */
   #lowerByRefusals(share: number, now: number): void {
     this.#pauseRaising(now);
     this.#lower(Math.floor(this.limit * Math.max(1 - share, 0.5)), now);

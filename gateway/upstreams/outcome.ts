@@ -19,7 +19,7 @@ export interface FlowingOutcome {
   readonly response: FlowingResponse;
 }
 
-/** Of one attempt of a call. */
+/** Outcome of one attempt of a call. */
 export type AttemptOutcome = Outcome | FlowingOutcome;
 
 /** A second request to the same upstream, which completes its first response. */
@@ -35,7 +35,7 @@ export interface FailedOutcome {
   readonly failure: FailureClass;
   /** Undefined if the upstream returned no JSON-RPC response. */
   readonly response: UpstreamResponse | undefined;
-  /** Without a response: what happened, in Gatehouse's words. */
+  /** Description of what happened, if there is no response. */
   readonly detail?: string;
   /** Nothing of the call was sent. */
   readonly isUnsent?: true;
@@ -45,7 +45,7 @@ export interface FailedOutcome {
   readonly isOnOtherBranch?: true;
   /** `response` is a list of logs that is not in order. Another upstream may have it in order. */
   readonly isIrregular?: true;
-  /** From the upstream's `Retry-After`, or from its error. */
+  /** Pause that the upstream's `Retry-After` or its error requests. */
   readonly retryAfterMs?: number | undefined;
   /** `response` is a guess, which the response to this request may prove. */
   readonly followUp?: FollowUp;

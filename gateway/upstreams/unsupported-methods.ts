@@ -22,7 +22,7 @@ export type MarkReason = 'unsupported' | 'malformed' | 'disproved' | 'slow';
 export interface MethodMark {
   readonly method: string;
   readonly reason: MarkReason;
-  /** By clock.now(). */
+  /** Time when the mark ends, by clock.now(). */
   readonly deadline: number;
 }
 
@@ -41,7 +41,7 @@ export class UnsupportedMethods {
   readonly #supported = new Set<string>();
   /** Methods marked as disproved that had results since: other upstreams had none. */
   readonly #usedDisproved = new Set<string>();
-  /** Of supported methods, since the last success. */
+  /** Errors of supported methods, since the last success. */
   readonly #errors = new LRUCache<string, ErrorRun>(maxEntries(MAX_MARKS));
 
   constructor(upstream: string, log: Log) {

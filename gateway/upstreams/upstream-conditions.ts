@@ -12,7 +12,7 @@ import type { ConnectionState } from './upstream-state.ts';
 export type UpstreamConditionState =
   Exclude<ConnectionState, 'overtaken'> | 'behind' | 'other-branch' | 'paused' | 'slow' | 'differs';
 
-/** What pages, probes, commands and the list of events show of an upstream. */
+/** Condition of an upstream, as pages, probes, commands and the list of events show it. */
 export interface UpstreamCondition {
   readonly state: UpstreamConditionState;
   /** Why it is not as it should be, in words, without secrets; undefined: there is no trouble. */
@@ -38,7 +38,7 @@ interface MadeConditions {
   readonly conditions: UpstreamConditionMap;
 }
 
-/** By upstream, in the order of the router. */
+/** Conditions by upstream, in the order of the router. */
 export type UpstreamConditionMap = ReadonlyMap<Upstream, UpstreamCondition>;
 
 /** Comparing the latencies of all upstreams takes milliseconds, so each second does it for this number of networks. */
@@ -66,7 +66,7 @@ export class UpstreamConditions {
     }
   }
 
-  /** At most 1 s old, and not older than a change of a circuit or a drain. @param now by clock.now() */
+  /** Conditions of a network, at most 1 s old, and not older than a change of a circuit or a drain. @param now by clock.now() */
   of(network: ShownNetwork, now = clock.now()): UpstreamConditionMap {
     const made = this.#made.get(network);
     if (made !== undefined && now - made.at < MAX_AGE_MS && made.signs === signsOf(network)) return made.conditions;
@@ -114,7 +114,7 @@ export class UpstreamConditions {
   }
 }
 
-/** What is shown at once. */
+/** Signs that are shown at once. */
 function signsOf({ router }: ShownNetwork): string {
   return router.all.map(({ circuit, drain }) => `${circuit.isClosed} ${drain === undefined}`).join();
 }

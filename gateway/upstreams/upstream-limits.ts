@@ -11,7 +11,7 @@ const ROUNDING = 1e-9;
 /** The workers that send requests to an upstream together. */
 export interface SharedLimits {
   readonly leases: SlotLeases;
-  /** Of the upstream, among all networks. */
+  /** Name of the upstream, unique among all networks. */
   readonly name: string;
 }
 
@@ -29,7 +29,7 @@ export class UpstreamLimits {
     if (concurrency !== undefined) this.#requests = new RequestSlots(concurrency, shared);
   }
 
-  /** If it has none, slots that other workers do not use are requested. */
+  /** Whether a request may be sent. If not, slots that other workers do not use are requested. */
   hasCapacity(now: number): boolean {
     const short = this.#shortage(now);
     void short?.lease?.requestMore();
@@ -108,7 +108,7 @@ class RequestSlots implements SlotPool {
  * part of the rate, and returns full ones: so the workers together never send more than the burst and the rate.
  */
 class Tokens implements SlotPool {
-  /** As in `RequestSlots`. */
+  /** Number of waiting requests, as in `RequestSlots`. */
   waiting = 0;
   readonly lease: SlotLease | undefined;
   /** Tokens at once, in all workers together. */

@@ -16,11 +16,11 @@ export interface UpstreamOptions {
   /** Sends what a poll shows to the other workers. Undefined: there are none. */
   readonly onPolled?: ((failed: PollMessage['failed']) => void) | undefined;
   readonly transport: Transport;
-  /** For one attempt, if the network file sets no timeout. */
+  /** Time for one attempt, if the network file sets no timeout. */
   readonly defaultTimeoutMs: number;
   /** Resolves when the local node that the gateway starts is ready; calls wait for it. */
   readonly starting?: Promise<unknown>;
-  /** For subscriptions. */
+  /** Link for subscriptions. */
   readonly webSocket?: SubscriptionLink & Pick<Transport, 'close' | 'secrets' | 'slots' | 'watch'>;
   readonly metrics: UpstreamMetrics;
   /** The log of the network. */

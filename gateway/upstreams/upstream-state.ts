@@ -22,7 +22,7 @@ export type ConnectionState = 'up' | 'unused' | 'overtaken' | 'failing' | 'other
 /** Facts of an upstream for the status page. Contains no secrets. */
 export interface UpstreamState {
   readonly name: string;
-  /** Since when and until when it is drained; undefined: it is not. */
+  /** Start and end of the drain; undefined: the upstream is not drained. */
   readonly drain: Pick<Drain, 'at' | 'until'> | undefined;
   /** Why and since when the circuit is open; undefined: it is closed. */
   readonly trouble: UpstreamTrouble | undefined;
@@ -30,7 +30,7 @@ export interface UpstreamState {
   readonly workedS: number | undefined;
   /** Buckets of the last minutes, oldest first. */
   readonly history: readonly HistoryBucket[];
-  /** Of the last 24 hours; undefined: not used yet. */
+  /** Availability in the last 24 hours; undefined: not used yet. */
   readonly availability: Availability | undefined;
   /** The calls that may be in progress there, if latency or refusals have lowered that. */
   readonly concurrencyLimit: number | undefined;

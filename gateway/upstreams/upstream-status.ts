@@ -27,7 +27,7 @@ export interface NetworkStatus {
   readonly upstreams: readonly UpstreamStatus[];
 }
 
-/** For readiness probes. */
+/** Summary of a network's upstreams for readiness probes. */
 export interface UpstreamSummary {
   readonly upstreams: number;
   /** Number of those that get calls: neither failing, paused nor drained. */
@@ -36,9 +36,9 @@ export interface UpstreamSummary {
   readonly unused?: readonly string[];
   /** Names of drained upstreams; absent: none. */
   readonly drained?: readonly string[];
-  /** Of the others: why they get no calls, by name. */
+  /** Reasons why the other upstreams get no calls, by name. */
   readonly failing: Readonly<Record<string, string>>;
-  /** What is wrong with those that are up, by name; absent: nothing. */
+  /** Trouble of the upstreams that are up, by name; absent: none. */
   readonly degraded?: Readonly<Record<string, string>>;
 }
 

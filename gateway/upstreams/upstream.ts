@@ -56,7 +56,7 @@ const CONNECTION_CHECK_MS = 5_000;
 const LOST_CHECK_MS = 1_000;
 /** Limit for responses to requests of the gateway itself: blocks without transactions, and lists of hashes. */
 const MAX_OWN_RESPONSE_BYTES = 4_000_000;
-/** With `probe: off`: time after the last call at which polls stop, as for a network. */
+/** Time after the last call at which polls stop with `probe: off`, as for a network. */
 const UNWATCHED_AFTER_MS = 180_000;
 
 /** Failures of the upstream as a whole, whatever the request. */
@@ -76,9 +76,9 @@ const COLLECT_MS = 600_000;
 
 /** How a call is sent. */
 export interface SendOptions {
-  /** By clock.now(). */
+  /** Deadline of the call, by clock.now(). */
   readonly deadline: number;
-  /** Of the method; undefined: the upstream's. */
+  /** Time of the method; undefined: the upstream's. */
   readonly timeoutMs?: number | undefined;
   /**
    * Callers choose how long it takes: it waits for a slot during half of its time. With less time left, it would end in the
@@ -91,7 +91,7 @@ export interface SendOptions {
   /** The client's batch, if the call may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
   readonly batchedGroup?: BatchedGroup | undefined;
-  /** When it got a slot of the upstream, if it waited for one, by clock.now(). `send` sets it. */
+  /** Time when the request got a slot of the upstream, if it waited for one, by clock.now(). `send` sets it. */
   startedAt?: number | undefined;
   /** Undefined: the result is collected. */
   readonly flow?: FlowRequest | undefined;
@@ -134,7 +134,7 @@ export class Upstream {
   inFlight = 0;
   /** Time of the last response to a call. */
   #respondedAt = -Infinity;
-  /** When the latest successful call was sent: an error that rejects all calls is a response, too. */
+  /** Time when the latest successful call was sent: an error that rejects all calls is a response, too. */
   #servedAt = -Infinity;
   /** A call failed, and not because its caller had too little time. */
   hasFailed = false;
@@ -321,7 +321,7 @@ export class Upstream {
     }
   }
 
-  /** Whose time of the event loop a response takes. */
+  /** Owner whose time of the event loop a response takes. */
   #ownerOf(cancellation: Cancellation | undefined): string {
     return cancellation?.owner?.name ?? `upstream ${this.name}`;
   }

@@ -15,10 +15,15 @@ const rows: string[][] = [];
 afterAll(() => {
   for (const row of rows) console.log(row.join(' | '));
   if (process.env['WRITE_DOCS'] !== 'yes' || rows.length < attacks.length) return;
-  writeTable(join(packageRoot, 'docs/security.md'), 'attacks', [heading, ...rows], 'npm run test:all -- abuse --write');
+  writeTable(
+    join(packageRoot, 'docs/measured/attacks.md'),
+    'attacks',
+    [heading, ...rows],
+    'npm run test:all -- abuse --write',
+  );
 });
 
-/** The table of docs/security.md has the first. */
+/** The table of docs/measured/attacks.md has the first. */
 const passes: readonly Pass[] = ['all bounds', 'two workers', 'guards alone'];
 
 // Vitest shortens `$name`, and then `-t` does not match.

@@ -1,7 +1,7 @@
 import type { Attack } from './attacks/attack.ts';
 import type { Outcome } from './play-attack.ts';
 
-/** The table `attacks` of docs/security.md. */
+/** The table `attacks` of docs/measured/attacks.md. */
 export const heading = [
   ...['attack', 'what is sent', 'bound', 'peak memory'],
   ...['other callers: rejected', 'median', 'worst', 'CPU wait'],

@@ -193,7 +193,7 @@ describe('gatehouse check', () => {
     writeFileSync(join(place.folder, 'units.yaml'), 'eth_cal: 2\neth_call: 1 + blocks\n');
     const env = { UNITS_FILE: 'units.yaml' };
     const diagnostics =
-      'units.yaml:1:1 eth_cal is no method of docs/methods.md or of a network; did you mean eth_call?\n' +
+      'units.yaml:1:1 eth_cal is no method of docs/reference/methods.md or of a network; did you mean eth_call?\n' +
       'units.yaml:2:11 eth_call: a method has no blocks\n';
     expect(await check([], env)).toMatchObject({ code: EX_CONFIG, stdout: '', stderr: diagnostics });
     expect(await place.run(['start'], env)).toMatchObject({ code: EX_CONFIG, stderr: diagnostics });

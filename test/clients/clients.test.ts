@@ -179,9 +179,9 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
   }
 });
 
-it('docs/migration.md has the same table', () => {
+it('docs/clients.md has the same table', () => {
   const rows = table.rows(clients.map(({ name }) => name));
-  const page = join(packageRoot, 'docs/migration.md');
+  const page = join(packageRoot, 'docs/clients.md');
   if (process.env['WRITE_DOCS'] === 'yes') writeTable(page, 'days', rows, 'npm run test:all -- clients --write');
   expect(readTable(page, 'days')).toEqual(rows);
 });

@@ -1,10 +1,10 @@
-/** The columns of the table `days` in docs/migration.md. */
+/** The columns of the table `days` in docs/clients.md. */
 export const steps = [
   ...(['reads', 'estimates', 'sends', 'survives failover', 'watches blocks', 'watches logs'] as const),
   ...(['at 429', 'at 503', 'unsupported methods'] as const),
 ];
 
-/** Collects the observed behaviour of each client for the table `days` in docs/migration.md. */
+/** Collects the observed behaviour of each client for the table `days` in docs/clients.md. */
 export class DayTable {
   readonly #cells = new Map<string, Map<string, string>>();
 

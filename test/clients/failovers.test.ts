@@ -29,7 +29,7 @@ it(`ethers, viem and web3.js see ${FAILOVERS} failovers and three reorgs without
   const rows = names.map((name) => [name, ...[FAILOVERS, 3, heads, logs, removed, 0, 0].map(String), duration]);
   const heading = ['client', 'failovers', 'reorgs', 'heads', 'logs', 'removed logs', 'gaps', 'duplicates', 'duration'];
   writeTable(
-    join(packageRoot, 'docs/websocket.md'),
+    join(packageRoot, 'docs/measured/websocket.md'),
     'failovers',
     [heading, ...rows],
     'npm run test:all -- clients test/clients/failovers --write',

@@ -9,7 +9,7 @@ const keySetFor = (name: string): Record<string, string> =>
 const wholeNumber = 'expected a whole number from 1 to 1000000000';
 
 describe('a setting that is not set', () => {
-  /** Defaults on which other files depend; docs/settings.md has all of them. */
+  /** Defaults on which other files depend; docs/reference/settings.md has all of them. */
   const promised = {
     HOST: '127.0.0.1',
     PORT: 8545,

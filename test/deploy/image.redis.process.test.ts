@@ -70,7 +70,7 @@ describe('the image', () => {
       );
       expect(await run(commandOf(image, 'HEALTHCHECK'))).toEqual({ code: 0, stdout: '', stderr: '' });
 
-      // As docs/operations.md describes.
+      // As docs/install.md describes.
       const made = await run(['node', 'bin/gatehouse.js', 'keys', 'create', '--name', 'alice']);
       const key = /^gh_\w{32}$/m.exec(made.stdout)?.[0] ?? made.stderr;
       const response = await fetch(`http://127.0.0.1:${env['PORT']}/ethereum-mainnet/v3/${key}`, {

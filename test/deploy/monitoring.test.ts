@@ -82,9 +82,9 @@ describe('each expression of alerts and dashboard', () => {
   }
 });
 
-it('docs/metrics.md is as `npm run generate` writes it', () => {
-  const page = readFileSync(join(packageRoot, 'docs', 'metrics.md'), 'utf8');
-  expect(page, 'docs/metrics.md is stale: run `npm run generate`').toBe(metricsPage());
+it('docs/reference/metrics.md is as `npm run generate` writes it', () => {
+  const page = readFileSync(join(packageRoot, 'docs/reference/metrics.md'), 'utf8');
+  expect(page, 'docs/reference/metrics.md is stale: run `npm run generate`').toBe(metricsPage());
 });
 
 describe('the dashboard', () => {

@@ -10,17 +10,17 @@ import { loadFiles } from '../network-files/load.ts';
 
 const read = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');
 
-/** The YAML under a heading. */
-function exampleUnder(heading: string): string {
-  const section = read('docs/networks.md').split(`\n${heading}\n`)[1] ?? '';
+/** The YAML under a heading of a page. */
+function exampleUnder(page: string, heading: string): string {
+  const section = read(page).split(`\n${heading}\n`)[1] ?? '';
   return /```yaml\n([^]*?)```/.exec(section)?.[1] ?? '';
 }
 
 const specOf = (name: string): MethodSpec => methods.find((method) => method.name === name) ?? passThroughSpec(name);
 
-describe('the examples of docs/networks.md', () => {
+describe('the examples of docs/networks.md and docs/routing.md', () => {
   it('send user operations to bundlers only', () => {
-    const [network] = loadFiles({ 'base.yaml': exampleUnder('### Bundlers') });
+    const [network] = loadFiles({ 'base.yaml': exampleUnder('docs/routing.md', '## Bundlers') });
     expect(network?.route).toMatchObject({
       'eth_getUserOperation*': ['bundler-1', 'bundler-2'],
       'pm_*': ['bundler-1'],
@@ -28,7 +28,7 @@ describe('the examples of docs/networks.md', () => {
   });
 
   it('of times by method is what the page says', () => {
-    const [network] = loadFiles({ 'base.yaml': exampleUnder('### Times and attempts by method') });
+    const [network] = loadFiles({ 'base.yaml': exampleUnder('docs/routing.md', '### Times and attempts by method') });
     if (network === undefined) throw new Error('the example was not loaded');
     const [node, archive] = network.upstreams.map((config) => ({ config }));
     if (node === undefined || archive === undefined) throw new Error('the example has two upstreams');
@@ -44,7 +44,7 @@ describe('the examples of docs/networks.md', () => {
   });
 
   it('of shared options are used by a network', () => {
-    const defaults = exampleUnder('## Options that networks share');
+    const defaults = exampleUnder('docs/networks.md', '## Options that networks share');
     expect(defaults.split('\n')[0]).toBe('# yaml-language-server: $schema=../schemas/defaults.schema.json');
     const files = { 'defaults.yaml': defaults, 'base.yaml': 'name: Base\nchainId: 8453\n' };
     const keys = { ALCHEMY_KEY: '0123456789abcdef', DRPC_KEY: '0123456789abcdef' };
@@ -53,8 +53,10 @@ describe('the examples of docs/networks.md', () => {
   });
 
   it.each(['## Network file', '## Providers'])('under %s is valid', (heading) => {
-    const names = [...exampleUnder(heading).matchAll(/\$\{(?:file:)?([\w/]+)\}/g)].map(([, name = '']) => name);
-    const text = exampleUnder(heading).replace(/\$\{file:[^}]+\}/g, '0123456789abcdef');
+    const names = [...exampleUnder('docs/networks.md', heading).matchAll(/\$\{(?:file:)?([\w/]+)\}/g)].map(
+      ([, name = '']) => name,
+    );
+    const text = exampleUnder('docs/networks.md', heading).replace(/\$\{file:[^}]+\}/g, '0123456789abcdef');
     const env = Object.fromEntries(names.map((name) => [name, '0123456789abcdef']));
     expect(loadFiles({ 'example.yaml': text }, env)[0]?.upstreams.length).toBeGreaterThan(1);
   });

@@ -4,7 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { instruments } from '../../gateway/metrics/instruments.ts';
 
-const docs = readdirSync(join(packageRoot, 'docs')).filter((name) => name.endsWith('.md'));
+/** The pages below docs/, such as `keys.md` and `reference/settings.md`. */
+const docs = readdirSync(join(packageRoot, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.md'),
+);
 const pages = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)];
 const textOf = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');
 const linesOf = (page: string): string[] => textOf(page).trimEnd().split('\n');
@@ -14,9 +17,22 @@ describe('README.md', () => {
     expect(linesOf('README.md').length).toBeLessThanOrEqual(150);
   });
 
-  it('links every page of docs/ in its index', () => {
-    expect(docs.filter((name) => !textOf('README.md').includes(`](docs/${name})`))).toEqual([]);
+  it('links every page of docs/ but the references and measurements', () => {
+    const own = docs.filter((name) => !name.includes('/') && name !== 'moved.md');
+    expect(own.filter((name) => !textOf('README.md').includes(`](docs/${name})`))).toEqual([]);
   });
+});
+
+it('docs/README.md links every page of docs/', () => {
+  const others = docs.filter((name) => name !== 'README.md');
+  expect(others.filter((name) => !textOf('docs/README.md').includes(`](${name})`))).toEqual([]);
+});
+
+it('docs/moved.md leads from each former page and section to one that exists', () => {
+  const rows = [...textOf('docs/moved.md').matchAll(/^\| `(\S+)` +\| \[\S+\]\((\S+)\) +\|$/gm)];
+  expect(rows.length).toBeGreaterThan(100);
+  expect(rows.filter(([, former = '']) => isThere('docs/moved.md', former)).map(([row]) => row)).toEqual([]);
+  expect(rows.filter(([, , now = '']) => !isThere('docs/moved.md', now)).map(([row]) => row)).toEqual([]);
 });
 
 describe.each(pages)('%s', (page) => {
@@ -26,8 +42,8 @@ describe.each(pages)('%s', (page) => {
   });
 });
 
-it.each(docs)('docs/%s starts with what the reader will be able to do', (name) => {
-  expect(textOf(`docs/${name}`)).toMatch(/^# .+\n\n(<!--.*-->\n\n)?This page lets /);
+it.each(docs)('docs/%s begins with the answer, not with what it is', (name) => {
+  expect(textOf(`docs/${name}`)).toMatch(/^# .+\n\n(<!--.*-->\n\n)?(?!This (page|section|document)\b)[\w`<]/);
 });
 
 it('README, CONTRIBUTING and docs/ name only metrics that exist', () => {
@@ -35,12 +51,12 @@ it('README, CONTRIBUTING and docs/ name only metrics that exist', () => {
   const named = pages.flatMap((page) => [...textOf(page).matchAll(/\bgatehouse_\w+/g)].map(([name]) => [page, name]));
   expect(named.length).toBeGreaterThan(50);
   // The examples of recipes add metrics.
-  expect(named.filter(([page, name = '']) => page !== 'docs/recipes.md' && !known.has(name))).toEqual([]);
+  expect(named.filter(([page, name = '']) => page !== 'docs/measured/recipes.md' && !known.has(name))).toEqual([]);
 });
 
 it.each(['gateway', 'deploy', 'schemas', 'bench', 'test'])('%s/ names pages of docs/ that exist', (folder) => {
   const missing = filesIn(folder).flatMap((file) =>
-    [...readFileSync(join(packageRoot, file), 'utf8').matchAll(/\bdocs\/[a-z-]+\.(?:md|png|svg|json)\b/g)]
+    [...readFileSync(join(packageRoot, file), 'utf8').matchAll(/\bdocs\/[a-z/-]+\.(?:md|png|svg|json)\b/g)]
       .filter(([path]) => !existsSync(join(packageRoot, path)))
       .map(([path]) => `${file}: ${path}`),
   );

@@ -8,10 +8,11 @@ import { heading } from '../abuse/outcome-table.ts';
 import { readTable } from '../support/page-table.ts';
 
 const page = join(packageRoot, 'docs/security.md');
+const attacksPage = join(packageRoot, 'docs/measured/attacks.md');
 const advice = 'run npm run test:all -- abuse --write';
 
-it('docs/security.md has the measured figures of exactly the attacks of test/abuse/attacks/', () => {
-  const [head, ...rows] = readTable(page, 'attacks');
+it('docs/measured/attacks.md has the measured figures of exactly the attacks of test/abuse/attacks/', () => {
+  const [head, ...rows] = readTable(attacksPage, 'attacks');
   expect(head, advice).toEqual(heading);
   const described = rows.map(([name, sends, bound]) => [name, sends, bound]);
   const measured = attacks.filter(({ isUnmeasured }) => isUnmeasured !== true);

@@ -42,7 +42,7 @@ describe('the generated tables in docs/', () => {
       value === undefined ? 'unset' : `\`${value}\``,
       isDivided === true ? `${meaning}; divided among workers` : meaning,
     ]);
-    expect(tableUnder('docs/settings.md', 'Settings'), stale('docs/settings.md')).toEqual(rows);
+    expect(tableUnder('docs/reference/settings.md', 'Settings'), stale('docs/reference/settings.md')).toEqual(rows);
   });
 
   it('errors.md has every error of the gateway', () => {
@@ -76,7 +76,7 @@ describe('the generated tables in docs/', () => {
   });
 
   it('methods.md has every method of the spec, and whether its result may be null, whether it may revert, and whether it is served locally', () => {
-    const rows = tableUnder('docs/methods.md', 'Standard methods');
+    const rows = tableUnder('docs/reference/methods.md', 'Standard methods');
     const meanings = new Map(rows.map(([name = '', meaning = '']) => [name.replaceAll('`', ''), meaning]));
     expect([...meanings.keys()].toSorted()).toEqual(methods.map(({ name }) => name).toSorted());
     for (const { name, nullable, reverts, handledBy } of methods) {
@@ -87,8 +87,8 @@ describe('the generated tables in docs/', () => {
     }
   });
 
-  it('networks.md has every option of the schema and every network that comes with the gateway', () => {
-    const options = tableUnder('docs/networks.md', 'Options').map(([option]) => option);
+  it('network-options.md has every option of the schema, and networks.md every network that comes with the gateway', () => {
+    const options = tableUnder('docs/reference/network-options.md', 'Options').map(([option]) => option);
     expect(options).toEqual(expect.arrayContaining(['`chainId`', '`upstreams[].url`', '`upstreams[].limits.burst`']));
     const knownMethods = methods.map(({ name }) => name);
     const rows = loadNetworks({ folder: join(packageRoot, 'networks'), knownMethods, env: {} }).map(

@@ -13,7 +13,8 @@ const avoided = [
 /** Not within a compound, such as a name with hyphens. */
 const pattern = new RegExp(`(?<![\\w-])(${avoided.join('|')})(?![\\w-])`, 'gi');
 
-const pages = ['README.md', 'CONTRIBUTING.md', ...readdirSync(join(packageRoot, 'docs')).map((name) => `docs/${name}`)];
+const docs = readdirSync(join(packageRoot, 'docs'), { recursive: true, encoding: 'utf8' });
+const pages = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)];
 
 it.each(pages.filter((page) => page.endsWith('.md')))('%s uses the standard vocabulary', (page) => {
   const prose = readFileSync(join(packageRoot, page), 'utf8')

@@ -74,7 +74,7 @@ const peers: readonly PeerExample[] = [
   },
 ];
 
-const page = readFileSync(join(packageRoot, 'docs/migration.md'), 'utf8');
+const page = readFileSync(join(packageRoot, 'docs/reference/migration.md'), 'utf8');
 const sectionOf = (peer: string): string => page.split(`\n## From ${peer}\n`)[1]?.split('\n## ')[0] ?? '';
 
 /** The code blocks of a section that start with the name of a file, by that name. */
@@ -116,7 +116,7 @@ afterEach(async () => {
   nodes = [];
 });
 
-describe.each(peers)('docs/migration.md, from $peer', ({ peer, file, options, endpointsIn }) => {
+describe.each(peers)('docs/reference/migration.md, from $peer', ({ peer, file, options, endpointsIn }) => {
   const section = sectionOf(peer);
   const example = filesIn(section)[file] ?? '';
   const networkFiles = networkFilesIn(section);

@@ -16,7 +16,7 @@ import {
   type BadUpstream,
 } from './bad-upstream.ts';
 
-/** One way in which an upstream fails, and the outcome: a row of the table `upstreams` in docs/faults.md. */
+/** One way in which an upstream fails, and the outcome: a row of the table `upstreams` in docs/measured/faults.md. */
 export interface Fault {
   readonly name: string;
   readonly open: () => Promise<BadUpstream>;

@@ -51,7 +51,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.stop();
   await Promise.all(cases.flatMap(({ pair, alone, good }) => [pair.close(), alone.close(), good.close()]));
-  if (process.env['WRITE_DOCS'] === 'yes') writeTable('docs/faults.md', 'upstreams', rows.map(rowOf));
+  if (process.env['WRITE_DOCS'] === 'yes') writeTable('docs/measured/faults.md', 'upstreams', rows.map(rowOf));
 });
 
 interface Received {

@@ -6,7 +6,7 @@ import { startRedisWithSentinel } from '../support/redis-cluster.ts';
 import { startFaultProxy, type ConnectionFault } from './fault-proxy.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 
-/** One way in which the Redis for keys and limits fails: a row of the table `redis` in docs/faults.md. */
+/** One way in which the Redis for keys and limits fails: a row of the table `redis` in docs/measured/faults.md. */
 export interface RedisFault {
   readonly name: string;
   readonly open: () => Promise<BadRedis>;

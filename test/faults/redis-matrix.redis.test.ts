@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await node.close();
-  if (process.env['WRITE_DOCS'] === 'yes') writeTable('docs/faults.md', 'redis', rows.map(redisRowOf));
+  if (process.env['WRITE_DOCS'] === 'yes') writeTable('docs/measured/faults.md', 'redis', rows.map(redisRowOf));
 });
 
 async function send(

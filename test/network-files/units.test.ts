@@ -63,8 +63,11 @@ it('the file of UNITS_FILE has request units by method', () => {
 it.each([
   ['eth_call: 0', `units.yaml:1:11 eth_call: ${expectation}`],
   ['eth_call: 1 + blocks', 'units.yaml:1:11 eth_call: a method has no blocks'],
-  ['eth_cal: 1', 'units.yaml:1:1 eth_cal is no method of docs/methods.md or of a network; did you mean eth_call?'],
-  ['bar_getAuthor: 1', 'units.yaml:1:1 bar_getAuthor is no method of docs/methods.md or of a network'],
+  [
+    'eth_cal: 1',
+    'units.yaml:1:1 eth_cal is no method of docs/reference/methods.md or of a network; did you mean eth_call?',
+  ],
+  ['bar_getAuthor: 1', 'units.yaml:1:1 bar_getAuthor is no method of docs/reference/methods.md or of a network'],
   ['bor_getAuthor: 1 + blocks', 'units.yaml:1:16 bor_getAuthor: a method has no blocks'],
   ['- eth_call', 'units.yaml:1:1 the file: expected map of methods to request units, not a list'],
   ['eth_call: 1\neth_call: 2', expect.stringContaining('units.yaml:2:')],

@@ -14,7 +14,7 @@ import { DayTransactions, logLoop, types } from './subscribed/day-transactions.t
 import { ExpectedDay, type Losses } from './subscribed/expected-day.ts';
 import { CHAIN_ID, startSubscribedChain, type SubscribedChain } from './subscribed/subscribed-chain.ts';
 
-const page = join(packageRoot, 'docs/nodes.md');
+const page = join(packageRoot, 'docs/parity.md');
 const LOGS = 14_000;
 const BLOCK_MS = 1_000;
 const BIG_RESPONSE_BYTES = 16_000_000;
@@ -187,7 +187,7 @@ describe(`subscribers of a geth ${GETH_VERSION}`, () => {
     await untilDelivered();
   });
 
-  it('docs/nodes.md has the same table', () => {
+  it('docs/parity.md has the same table', () => {
     const columns = ['heads', 'logs', 'removed logs', 'pending transactions'];
     const rows = [
       ['subscriber', ...columns, 'doubled', 'missing', 'stale', 'disconnected'],

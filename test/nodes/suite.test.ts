@@ -13,7 +13,7 @@ import { importSuiteChain, type Geth, type SuiteChain } from './geth.ts';
 import { readConversations, suiteFolder, type Conversation } from './suite/conversations.ts';
 import { compareOutcomes, playSuite, type Comparison, type Outcomes } from './suite/play-suite.ts';
 
-const page = join(packageRoot, 'docs/nodes.md');
+const page = join(packageRoot, 'docs/parity.md');
 const transports = ['HTTP', 'WebSocket'] as const;
 const modes = transports.flatMap((transport) => [
   { transport, isWarm: false, mode: `${transport}, cold` },
@@ -78,7 +78,7 @@ describe(`the conversations of execution-apis on geth ${GETH_VERSION}`, () => {
     expect(comparison.different).toEqual([]);
   });
 
-  it('docs/nodes.md has the same tables', () => {
+  it('docs/parity.md has the same tables', () => {
     const [counts, differences] = [countRows(), differenceRows()];
     if (process.env['WRITE_DOCS'] === 'yes') {
       writeTable(page, 'suite', counts, 'npm run test:all -- nodes --write');

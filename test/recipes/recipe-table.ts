@@ -3,10 +3,10 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { readTable, writeTable } from '../support/page-table.ts';
 import { omissionsOf, readExamples, type RecipeExample } from './recipe-example.ts';
 
-const page = join(packageRoot, 'docs/recipes.md');
+const page = join(packageRoot, 'docs/measured/recipes.md');
 const heading = ['recipe: example', 'left out', 'check', 'message'];
 
-/** The rows of docs/recipes.md, without the heading. */
+/** The rows of docs/measured/recipes.md, without the heading. */
 export function recipeRows(examples: Iterable<RecipeExample>): string[][] {
   return [...examples].flatMap((example) =>
     omissionsOf(example).map(({ leftOut, check, message }) => [

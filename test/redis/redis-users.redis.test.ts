@@ -15,8 +15,8 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { sendCommand, startRedis, type RedisServer } from '../support/redis.ts';
 
-/** The commands of docs/operations.md that create the users, by name. */
-const page = readFileSync(join(packageRoot, 'docs/operations.md'), 'utf8');
+/** The commands of docs/scaling.md that create the users, by name. */
+const page = readFileSync(join(packageRoot, 'docs/scaling.md'), 'utf8');
 const users = new Map(
   [...page.matchAll(/^ACL SETUSER (\w+) .*$/gm)].map(([line, name = '']) => [name, line.split(' ')]),
 );

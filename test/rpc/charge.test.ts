@@ -160,7 +160,7 @@ it('a network file, and a file for all networks, replace request units', async (
   expect(explained).toEqual([6, 3, 4]);
 });
 
-it('methods of a wildcard cost what docs/methods.md says, or the units of the network, by default 1', async () => {
+it('methods of a wildcard cost what docs/reference/methods.md says, or the units of the network, by default 1', async () => {
   const methods = ['debug_*', 'trace_*', 'bor_*', 'eth_getCompilers'];
   const gateway = await start({ methods, units: { 'trace_b*': 33 } });
   const { explained } = await chargeOf(

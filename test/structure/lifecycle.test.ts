@@ -4,12 +4,12 @@ import { expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 
 const page = readFileSync(join(packageRoot, 'docs/lifecycle.md'), 'utf8');
-const waits = readFileSync(join(packageRoot, 'docs/waits.md'), 'utf8');
+const waits = readFileSync(join(packageRoot, 'docs/reference/waits.md'), 'utf8');
 const filesIn = (text: string): string[] => [...text.matchAll(/(?:[a-z-]+\/)+[a-z-]+\.ts/g)].map(([file]) => file);
 const files = filesIn(page);
 const [, tree = ''] = /^```text\n([^]*?)^```/m.exec(page) ?? [];
 
-it('docs/lifecycle.md and docs/waits.md name only files that exist in gateway/', () => {
+it('docs/lifecycle.md and docs/reference/waits.md name only files that exist in gateway/', () => {
   const named = [...files, ...filesIn(waits)];
   expect(named.length).toBeGreaterThan(100);
   expect(named.filter((file) => !existsSync(join(packageRoot, 'gateway', file)))).toEqual([]);
@@ -28,7 +28,7 @@ it('docs/lifecycle.md describes a call in a tree of 30 lines', () => {
   expect(tree.trim().split('\n').length).toBeLessThanOrEqual(30);
 });
 
-it('docs/waits.md has the file of each step', () => {
+it('docs/reference/waits.md has the file of each step', () => {
   const steps = waits.split('\n').filter((line) => line.startsWith('- '));
   expect(steps.length).toBeGreaterThan(40);
   expect(steps.filter((step) => !/^- (\*\*[\w ]+\*\* )?`[\w/-]+\.ts`/.test(step))).toEqual([]);

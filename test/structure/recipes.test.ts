@@ -50,9 +50,9 @@ describe.each(examples)('the example $example', (example) => {
   });
 });
 
-it('docs/recipes.md has each step that can be left out, with its message', () => {
+it('docs/measured/recipes.md has each step that can be left out, with its message', () => {
   const plain = (rows: string[][]): string[][] =>
     rows.map((row) => row.map((cell) => cell.replace(/^`+ ?| ?`+$/g, '')));
-  const stale = 'docs/recipes.md is stale: run `npm run test:all -- recipes`';
+  const stale = 'docs/measured/recipes.md is stale: run `npm run test:all -- recipes`';
   expect(plain(writtenRows()), stale).toEqual(plain(recipeRows(examples)));
 });

@@ -7,7 +7,7 @@ import { findProblems, remainingLogs, remainingHeads, expectedEvents } from './r
 import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
 import type { Witness } from './witness.ts';
 
-/** Number of upstream failures; more for the table of docs/websocket.md. At least three, because the first three each have a reorg. */
+/** Number of upstream failures; more for the table of docs/measured/websocket.md. At least three, because the first three each have a reorg. */
 export const FAILOVERS = process.env['WRITE_DOCS'] === 'yes' ? 30 : 3;
 const LIMIT_MS = 30_000;
 /** The network, and the contract whose logs the witnesses watch. */

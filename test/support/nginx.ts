@@ -11,7 +11,7 @@ export function startNginx(ports: readonly number[]): Promise<Balancer> {
 }
 
 /**
- * The configuration of docs/operations.md. nginx does not poll /readyz: it sends a call to the next gateway if one does
+ * The configuration of docs/upgrading.md. nginx does not poll /readyz: it sends a call to the next gateway if one does
  * not accept the connection, and `max_fails=0` retries a restarted gateway immediately. `non_idempotent` is needed because
  * the kernel resets connections that are not yet accepted when listening ends. nginx cannot detect that the gateway did not
  * read the request on such a connection.

@@ -165,10 +165,10 @@ describe('an upstream with a proxy', () => {
   });
 });
 
-describe('docs/networks.md', () => {
+describe('docs/routing.md', () => {
   it('has an example with all of these, which works', async () => {
-    const page = readFileSync(join(packageRoot, 'docs/networks.md'), 'utf8');
-    const section = page.split('### Private authorities, client certificates and proxies\n')[1] ?? '';
+    const page = readFileSync(join(packageRoot, 'docs/routing.md'), 'utf8');
+    const section = page.split('## Private authorities, client certificates and proxies\n')[1] ?? '';
     const example = /```yaml\n([^]*?)```/.exec(section)?.[1] ?? '';
     const { cert, key } = authority.issue();
     const socketNode = await startFakeWebSocketNode(8453);

@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/redis.ts';
 import { startPrometheus } from './prometheus.ts';
 
-// The first day of an operator, from the documentation alone: docs/install.md, README.md, docs/operations.md, docs/keys.md.
+// The first day of an operator, from the documentation alone: docs/install.md, README.md, docs/scaling.md, docs/keys.md.
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-walkthrough-'));
 /** Ends what has been started so far, also after a step that failed. */
 const closing: (() => Promise<unknown>)[] = [];

@@ -10,7 +10,7 @@ export interface KnownChain {
   readonly explorer?: string;
   /** Public endpoints, https. */
   readonly rpc: readonly string[];
-  /** It has the zks methods. */
+  /** The chain has the zks methods. */
   readonly zks?: true;
 }
 

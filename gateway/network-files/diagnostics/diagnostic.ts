@@ -7,7 +7,7 @@ export interface Diagnostic {
   readonly message: string;
   /** The error is in the member's name, not in its value. */
   readonly isAtName?: boolean;
-  /** In defaults.yaml, this is an error only if it is one for all networks with the option from there. */
+  /** A diagnostic in defaults.yaml that is an error only if it is one for all networks with the option from there. */
   readonly isOfAll?: true;
 }
 

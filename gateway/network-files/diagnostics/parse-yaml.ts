@@ -10,7 +10,7 @@ export interface Located {
   readonly message: string;
   /** The position is in defaults.yaml, although the message is about a network. */
   readonly isInDefaults?: true;
-  /** In defaults.yaml, it is an error only if all networks with this option from there have it. */
+  /** Option of defaults.yaml: the diagnostic is an error only if all networks with this option from there have it. */
   readonly ofAllWith?: string;
 }
 
@@ -54,7 +54,7 @@ const messagesByCode: Readonly<Record<string, string>> = {
   UNEXPECTED_TOKEN: 'unexpected text at this position',
 };
 
-/** For error codes with several causes: by the start of the library's message. */
+/** Messages for error codes with several causes, by the start of the library's message. */
 const messagesByStart: Readonly<Record<string, string>> = {
   'Implicit map keys': 'a colon and a space are missing after a name',
   'Missing closing': 'a quote is not closed',
@@ -102,7 +102,7 @@ export function parseYaml(text: string): ParsedYaml {
   }
 }
 
-/** By brackets, also those in texts, and by the marks of a line: what needs a line for each level is small enough. */
+/** Whether a text is nested too deep, by brackets, also those in texts, and by the marks of a line: what needs a line for each level is small enough. */
 export function isNestedTooDeep(text: string): boolean {
   let levels = 0;
   for (const [bracket] of text.matchAll(/[[\]{}]/g)) {

@@ -23,7 +23,10 @@ const MAX_HEDGE_MS = 60_000;
 
 /** Times of calls. */
 const times = {
-  timeoutMs: { ...milliseconds, description: 'Time for one attempt, in ms; default: see below.' },
+  timeoutMs: {
+    ...milliseconds,
+    description: 'Time for one attempt, in ms; default: by the group of the method, see docs/routing.md.',
+  },
   hedgeAfterMs: {
     ...either(HEDGE_TITLE, 'integer', whole(1, MAX_HEDGE_MS), { const: 'off' }),
     description:
@@ -269,13 +272,13 @@ export const networkOptions = {
       { enum: ['first', 'all'] },
     ),
     description:
-      'Which upstreams get a transaction. first: one, and the next only after a failure that says nothing about the transaction. all, or the named ones: at once, and none gets it again; the first acceptance is the response. See below.',
+      'Which upstreams get a transaction. first: one, and the next only after a failure that says nothing about the transaction. all, or the named ones: at once, and none gets it again; the first acceptance is the response. See docs/routing.md.',
     default: 'first',
     replaces: 'network',
   },
   private: {
     title: 'map with upstreams, which may have fallbackAfterMs beside it',
-    description: 'Relays for the transactions of keys with the capability `private`. See below.',
+    description: 'Relays for the transactions of keys with the capability `private`. See docs/routing.md.',
     type: 'object',
     properties: {
       upstreams: {
@@ -312,7 +315,7 @@ export const networkOptions = {
       },
     }),
     description:
-      'Times and attempts of all methods, and by method or wildcard: `{ timeoutMs: 5000, debug_*: { timeoutMs: 60000 } }`. See below.',
+      'Times and attempts of all methods, and by method or wildcard: `{ timeoutMs: 5000, debug_*: { timeoutMs: 60000 } }`. See docs/routing.md.',
     default: {},
     replaces: 'network',
   },
@@ -334,7 +337,7 @@ export const networkOptions = {
   units: {
     ...unitsMap,
     description:
-      'Request units of methods, in place of those in docs/methods.md: numbers, or formulas. A name may end in an asterisk: `debug_trace*`.',
+      'Request units of methods, in place of those in docs/reference/methods.md: numbers, or formulas. A name may end in an asterisk: `debug_trace*`.',
     default: {},
     replaces: 'network',
   },
@@ -379,7 +382,7 @@ export const networkOptions = {
   },
 } as const satisfies Readonly<Record<string, NetworkOption>>;
 
-/** What replaces an option that was renamed, by its path without indices. It is an error, as another unknown name is. */
+/** Successor of an option that was renamed, by its path without indices. It is an error, as another unknown name is. */
 export const successors: ReadonlyMap<string, string> = new Map([
   ['agree', 'write verify: { agree: … }'],
   ['audit', 'write verify: { level: observe, share: … }'],

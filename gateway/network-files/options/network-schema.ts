@@ -18,7 +18,7 @@ export function networkSchema(): object {
   return { $schema: DRAFT, ...jsonSchemaOf(networkFile) };
 }
 
-/** These identify a network, so that networks cannot share them. */
+/** Options that identify a network, so that networks cannot share them. */
 export const identifying: ReadonlySet<string> = new Set<keyof typeof networkOptions>(['name', 'chainId', 'baseUrls']);
 
 /** The JSON Schema of defaults.yaml, for validation and for editors (schemas/defaults.schema.json). None is required. */

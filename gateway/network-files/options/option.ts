@@ -17,11 +17,11 @@ export interface ValueSchema {
   readonly minItems?: number;
   readonly uniqueItems?: boolean;
   readonly items?: ValueSchema;
-  /** Of a map with these members and no others. */
+  /** Members of a map with these members and no others. */
   readonly properties?: Readonly<Record<string, OptionSchema>>;
-  /** Of a map with `properties` and, by pattern of their names, maps with the same members. Read as a map by method: see `entriesByMethod`. */
+  /** Members of a map with `properties` and, by pattern of their names, maps with the same members. Read as a map by method: see `entriesByMethod`. */
   readonly patternProperties?: Readonly<Record<string, ValueSchema>>;
-  /** Of a map with any names. */
+  /** Members of a map with any names. */
   readonly additionalProperties?: ValueSchema;
   readonly propertyNames?: ValueSchema;
   readonly minProperties?: number;
@@ -32,11 +32,11 @@ export interface ValueSchema {
 
 /** A member of a map. */
 export interface OptionSchema extends ValueSchema {
-  /** For editors and docs/networks.md. */
+  /** Description for editors and docs/reference/network-options.md. */
   readonly description: string;
   /** Used if the file has no value. Without a default, the value is undefined. */
   readonly default?: unknown;
-  /** The option with the same members, where docs/networks.md has them. */
+  /** The option with the same members, where docs/reference/network-options.md has them. */
   readonly membersAs?: string;
   /** `by other options`: `dependentRequired` of the map says when; otherwise the text is empty. */
   readonly isRequired?: true | 'by other options';
@@ -44,7 +44,7 @@ export interface OptionSchema extends ValueSchema {
 
 /** A row of network-options.ts: the schema of an option, and what the gateway does with its value. */
 export interface Option<Replaced extends string> extends OptionSchema {
-  /** What a reload replaces when the value changes. */
+  /** Part that a reload replaces when the value changes. */
   readonly replaces: Replaced;
   /** Each text may contain `${NAME}` from the environment and `${file:/path}`, and is secret. */
   readonly hasVariables?: true;

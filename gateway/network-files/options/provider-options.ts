@@ -9,7 +9,7 @@ export const providerOptions = {
   provider: {
     ...oneOf(...providerNames),
     description:
-      'Instead of url: a provider of the table below. Its URL for the chain is used, with its WebSocket URL if there is one.',
+      'Instead of url: a provider, see docs/networks.md. Its URL for the chain is used, with its WebSocket URL if there is one.',
     replaces: 'upstream',
   },
   key: {

@@ -9,7 +9,7 @@ const boundRows = {
   maxResponseBytes: { ...whole(1), description: 'Maximum bytes of the response to a call.' },
 } as const satisfies Readonly<Record<string, OptionSchema>>;
 
-/** What one call may request. */
+/** Bounds of what one call may request. */
 export const bounds = {
   title: `map with ${Object.keys(boundRows).slice(0, -1).join(', ')} or maxResponseBytes`,
   description: 'Bounds of a call of any caller. A call beyond one is rejected with -32005, which names the bound.',
@@ -22,7 +22,7 @@ export const bounds = {
 export const publicCallers = {
   title: 'map of permissions and limits',
   description:
-    'Calls without a key are served, with these permissions and limits of a key for each client address. Without it they are 401. See docs/public.md.',
+    'Calls without a key are served, with these permissions and limits of a key for each client address. Without it they are 401. See docs/keys.md.',
   type: 'object',
   properties: {
     ...publicFields,

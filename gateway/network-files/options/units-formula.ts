@@ -1,6 +1,6 @@
 import { bestPattern } from './method-pattern.ts';
 
-/** What a formula may count in the parameters of a call. A bound of a network or key limits some of them. */
+/** Counts that a formula may have of the parameters of a call. A bound of a network or key limits some of them. */
 export const countNames = ['blocks', 'addresses', 'storageKeys', 'calls', 'overrides'] as const;
 export type CountName = (typeof countNames)[number];
 

@@ -1,7 +1,7 @@
 import { byMethod } from './method-pattern.ts';
 import { either, oneOf, whole, type OptionSchema, type ValueOf } from './option.ts';
 
-/** From the weakest to the strongest. */
+/** Levels from the weakest to the strongest. */
 export const verifyLevels = ['off', 'observe', 'enforce', 'require'] as const;
 
 export type VerifyLevel = (typeof verifyLevels)[number];
@@ -14,7 +14,7 @@ const LEVEL_TITLE = `${level.title}; or map of methods to these`;
 export const verify = {
   title: TITLE,
   description:
-    'How far results are verified, see docs/verify.md: the level of all methods (`verify: enforce`), or a map.',
+    'How far results are verified, see docs/consistency.md: the level of all methods (`verify: enforce`), or a map.',
   if: { type: 'string' },
   then: level,
   else: {
@@ -66,7 +66,7 @@ export function verifyOptions(given: GivenVerify): VerifyOptions {
 export const witnesses = {
   title: 'whole number from 1 to the number of groups',
   description:
-    'How many groups of upstreams must have a block, as their head or as an ancestor of it, before a result at it is proven. Default: more than half of the groups whose upstreams no operator drained. See docs/verify.md.',
+    'How many groups of upstreams must have a block, as their head or as an ancestor of it, before a result at it is proven. Default: more than half of the groups whose upstreams no operator drained. See docs/consistency.md.',
   type: 'integer',
   minimum: 1,
 } as const satisfies OptionSchema;

@@ -3,7 +3,7 @@ import type { ErrorRule } from './error-rule.ts';
 import { lookupRules } from './lookup-rules.ts';
 import { stateRules } from './state-rules.ts';
 
-/** For errors with a text that matches no other row: the HTTP status decides. */
+/** Rules for errors with a text that matches no other row: the HTTP status decides. */
 export const statusRules: readonly ErrorRule[] = Object.entries(failureOfStatus).map(([status, means]) => ({
   means,
   status: [Number(status)],

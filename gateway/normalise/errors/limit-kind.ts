@@ -1,5 +1,5 @@
 /**
- * What an error of the class `too-large` limits. `results`: also bytes, time, and texts without a row. `none`: no smaller
+ * Kind of limit of an error of the class `too-large`. `results`: also bytes, time, and texts without a row. `none`: no smaller
  * range or list of addresses would be allowed.
  */
 export type LimitKind = 'range' | 'results' | 'addresses' | 'none';

@@ -1,6 +1,6 @@
 import type { ErrorRule } from './error-rule.ts';
 
-/** Without 404: a proxy returns it for an address that it does not serve, which proves nothing about the chain. */
+/** Statuses without 404: a proxy returns it for an address that it does not serve, which proves nothing about the chain. */
 const statuses = [200, 400];
 
 /**

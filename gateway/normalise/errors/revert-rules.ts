@@ -5,7 +5,7 @@ export interface RevertRule {
    * errors without a payload in `data`; `custom` captures a decoded custom error.
    */
   readonly text: RegExp;
-  /** If given, one of them must be the error's code. */
+  /** Codes of which one must be the error's, if given. */
   readonly codes?: readonly number[];
   readonly client: string;
   readonly source: string;

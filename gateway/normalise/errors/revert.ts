@@ -15,7 +15,7 @@ export interface Revert {
   readonly customError?: string | undefined;
 }
 
-/** As Solidity names errors. Other texts beside a custom error are no decoded name: `custom error 0xd3c6b2b7`. */
+/** Pattern of an error as Solidity names it. Other texts beside a custom error are no decoded name: `custom error 0xd3c6b2b7`. */
 const DECODED_ERROR = /^[a-z_$][\w$]*(?:\([^]*\))?$/i;
 
 /** Finds a revert by the texts of node software. */

@@ -31,7 +31,7 @@ export function checkResultBytes(
   }
 }
 
-/** Of all upstreams of this process. */
+/** Layouts of the results of all upstreams of this process. */
 export const learned = new Layouts();
 
 const QUOTE = 34;

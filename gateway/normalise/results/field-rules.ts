@@ -1,7 +1,7 @@
 import { isPadded, isRounded, normaliseQuantity } from './quantity.ts';
 
 /**
- * What the spec requires of the value of a field. Parsed values and bytes are checked by the same rule. The two lengths are
+ * Requirements of the spec for the value of a field. Parsed values and bytes are checked by the same rule. The two lengths are
  * numbers and no function, so that the bytes of most texts are checked without decoding them.
  */
 export interface FieldRule {

@@ -15,7 +15,7 @@ import { valueOf, type ExpectedBytes } from './result-walk.ts';
 /** A block must have them before its transactions: the chain of the network is compared with them. */
 const identifying = ['number', 'hash'];
 
-/** What makes an object of the bytes after the transactions, which are `}` or begin with a comma. */
+/** Text that makes an object of the bytes after the transactions, which are `}` or begin with a comma. */
 const TAIL_START = '{"":0';
 
 /** Whether the result is a block with whole transactions. */
@@ -130,7 +130,7 @@ export class FlowingBlock implements ResultReader {
     return start + end;
   }
 
-  /** What follows the transactions, with the fields that the whole block lacks. @param tail up to the end of the block */
+  /** The members after the transactions, with the fields that the whole block lacks. @param tail up to the end of the block */
   #completeTail(tail: Buffer): Buffer {
     if (this.#isEchoed(tail)) throw malformed('the result has a credential');
     const fill = this.#shape.fill.filter((name) => !this.#names.has(name) && name !== this.#listField);

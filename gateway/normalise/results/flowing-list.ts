@@ -18,10 +18,10 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 
 const HASH_CHARS = 66;
-/** Of larger elements, the values are counted before they are read. */
+/** Bytes of an element above which the values are counted before they are read. */
 const LARGE_ELEMENT_BYTES = 65_536;
 
-/** What may follow, beside white space. */
+/** Position in the list: what may follow, beside white space. */
 type Position = 'list' | 'first element' | 'element' | 'separator';
 
 /** How the elements of a list are checked. */
@@ -29,7 +29,7 @@ export interface ElementCheck {
   readonly shape: ObjectShape;
   /** Fields of each element. */
   readonly expected: readonly ExpectedBytes[];
-  /** If they are logs of a filter. */
+  /** Check of the elements, if they are logs of a filter. */
   readonly logs?: LogFilterCheck | undefined;
   /** The element, which may need changes, as it is passed on, with its hash if it is a transaction. @throws UpstreamFailure */
   readonly complete: (element: Buffer) => { readonly bytes: Buffer; readonly hash?: unknown };

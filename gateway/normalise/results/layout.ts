@@ -25,13 +25,13 @@ export class Layout {
   readonly field: Field | undefined;
   /** The name of the last member. Empty at the start of an object. */
   readonly name: string;
-  /** Its position in `checkedMembers`, if the object is a log. */
+  /** Position of the member in `checkedMembers`, if the object is a log. */
   readonly checked: number;
   /** Whether the last value is a string. */
   readonly isText: boolean;
   /** The bytes between the value before and this value, and the first byte of this value. */
   readonly runBytes: number;
-  /** These bytes, four in each number. The last four overlap the four before. */
+  /** The same bytes, four in each number. The last four overlap the four before. */
   readonly words: readonly number[];
   readonly next: Layout[] = [];
   readonly #layouts: Layouts;

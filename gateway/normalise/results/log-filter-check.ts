@@ -22,7 +22,7 @@ const [NUMBER, HASH, ADDRESS, INDEX, TOPICS, REMOVED, TRANSACTION, TRANSACTION_H
 ] as const;
 
 const [QUOTE, ZERO, NINE, LOWER_T, LOWER_X] = [34, 48, 57, 116, 120] as const;
-/** From a letter in lower case to its hexadecimal value. */
+/** Difference from a letter in lower case to its hexadecimal value. */
 const HEX_OFFSET = 87;
 /** A topic in quotes. */
 const TOPIC_BYTES = 68;
@@ -101,7 +101,7 @@ export class LogFilterCheck {
     return true;
   }
 
-  /** Before logs in other bytes. */
+  /** Prepares for logs in other bytes. */
   enter(bytes: Buffer): void {
     this.#repeated = 0;
     if (bytes === this.#bytes) return;
@@ -127,7 +127,7 @@ export class LogFilterCheck {
     return true;
   }
 
-  /** At the end of a log with all members. @returns false: it does not fit the filter, or must be parsed */
+  /** Ends a log with all members. @returns false: it does not fit the filter, or must be parsed */
   leaveLog(reader: JsonReader): boolean {
     const { places } = this;
     const { bytes } = reader;
@@ -204,20 +204,20 @@ export class LogFilterCheck {
     last.index = index;
   }
 
-  /** Of the log before. */
+  /** Hash of the log before. */
   #lastHash(): unknown {
     const end = this.#before[2 * HASH + 1] as number;
     if (end === 0 || this.#bytes === undefined) return this.#last.hash;
     return textIn(this.#bytes, this.#before[2 * HASH] as number, end);
   }
 
-  /** If the bytes of the log before are there, the hash is another one. */
+  /** Whether the hash is that of the log before. If its bytes are there, the hash is another one. */
   #hasLastHash(bytes: Buffer): boolean {
     if ((this.#before[2 * HASH + 1] as number) > 0) return false;
     return this.#last.hash === textIn(bytes, this.places[2 * HASH] as number, this.places[2 * HASH + 1] as number);
   }
 
-  /** Those of the filter, if it has not more topics than a log. They are read once for each list that is not empty. */
+  /** Values that the filter allows, if it has not more topics than a log. They are read once for each list that is not empty. */
   #allowedValues(): LogValues {
     return (this.#values ??= valuesOf(this.#params) ?? anyValues);
   }
@@ -228,7 +228,7 @@ function has(values: ReadonlySet<string>, value: unknown): boolean {
   return typeof value === 'string' && (values.has(value) || values.has(value.toLowerCase()));
 }
 
-/** Without quotes. */
+/** Text without quotes. */
 function textIn(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('latin1', start + 1, end - 1);
 }

@@ -80,7 +80,7 @@ function readLog(reader: JsonReader): Position {
   return { bytes: bytes.subarray(log, reader.at), block, transaction, index };
 }
 
-/** Within quotes. NaN: not a quantity. */
+/** Quantity within quotes. NaN: not a quantity. */
 function quantityIn(bytes: Buffer, start: number, end: number): number {
   return Number(bytes.toString('latin1', start + 1, end - 1) || NaN);
 }

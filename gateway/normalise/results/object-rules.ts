@@ -17,7 +17,7 @@ interface ObjectRule {
   readonly complete: (object: JsonObject) => ObjectStatus;
 }
 
-/** By type. */
+/** Rules by type. */
 export const objectRules: Readonly<Record<string, ObjectRule>> = {
   Uncle: {
     fields: { transactions: absent },

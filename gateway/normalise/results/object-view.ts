@@ -18,7 +18,7 @@ export interface Field {
   readonly bit: number;
   /** An object with a value that does not fit must be parsed, and completed. */
   readonly rule: FieldRule | undefined;
-  /** For arrays of objects. */
+  /** View of the elements, for arrays of objects. */
   readonly elements: ObjectView | undefined;
   /** Whether the array may have hashes in place of objects. */
   readonly canHaveHashes: boolean;
@@ -27,7 +27,7 @@ export interface Field {
 /** Usable bits of an integer. */
 const MAX_FLAGS = 31;
 
-/** For objects without checked fields. */
+/** View of objects without checked fields. */
 export const plainView: ObjectView = { fill: [], required: 0, whole: 0, fields: new Map() };
 
 const views = new Map<ObjectShape, ObjectView>();

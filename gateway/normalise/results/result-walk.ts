@@ -8,7 +8,7 @@ import { REPEATED_MEMBERS, type LogFilterCheck } from './log-filter-check.ts';
 /** Thrown to end a walk from any depth. Created once, because its stack is not needed. */
 export const mustBeParsed = new Error('must be parsed');
 
-/** In place of the first byte of an element: all are accepted. */
+/** Mark in place of the first byte of an element: all are accepted. */
 export const ANY = 0;
 
 /** A field whose value a parameter determines. */
@@ -19,7 +19,7 @@ export interface ExpectedBytes {
 
 const QUOTE = 34;
 const ZERO = 48;
-/** With its quotes. */
+/** Length of a hash with its quotes. */
 const HASH_BYTES = 68;
 const LOWER_N = 110;
 const OPEN_BRACE = 123;

@@ -199,7 +199,7 @@ class Offers implements AskedUpstreams {
     this.#wasInvalid = true;
   }
 
-  /** Of the next request: those of later blocks wait for it. */
+  /** Time limit of the next request: those of later blocks wait for it. */
   get timeoutMs(): number {
     if (this.#until === undefined) return REQUEST_TIMEOUT_MS;
     return Math.max(FIRST_RETRY_MS, this.#until - clock.now());

@@ -1,6 +1,6 @@
 import type { Header } from '../../chain/header.ts';
 
-/** As many blocks as the canonical chain holds, so that each removed block is found. */
+/** Number of blocks, as many as the canonical chain holds, so that each removed block is found. */
 const MAX_BLOCKS = 512;
 /** Limit of characters of logs. An Ethereum block has 300,000; reorgs are a few blocks deep. */
 const MAX_CHARS = 16_000_000;

@@ -14,7 +14,7 @@ interface WaitingResult {
   readonly since: number;
 }
 
-/** What waits for one owner. */
+/** Queue of the notifications of one owner. */
 interface Queue {
   waiting: WaitingResult[];
   /** Resolves when all is delivered. */

@@ -17,7 +17,7 @@ const MAX_BLOOM_CHECKS = 2_000;
 /** Finds the subscribers of a log by its address, else by its first topic, so that filters for others take no time. */
 export class LogFilterGroups {
   readonly #byKey = new Map<string, LogFilterGroup>();
-  /** By address, without one by first topic. Most values are in one filter only. A set for each would take 200 bytes. */
+  /** Groups by address, without one by first topic. Most values are in one filter only. A set for each would take 200 bytes. */
   readonly #byValue = new Map<string, LogFilterGroup | Set<LogFilterGroup>>();
   readonly #others = new Set<LogFilterGroup>();
   /** Addresses and topics of all groups. */

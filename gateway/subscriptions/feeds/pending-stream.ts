@@ -4,7 +4,7 @@ import { nodeMethods } from '../../spec/methods.generated.ts';
 /** The part of an upstream that pending transactions use. */
 export interface PendingSource {
   readonly circuit: { readonly isClosed: boolean };
-  /** By the last check of its chain id. */
+  /** Whether the upstream is on another chain, by the last check of its chain id. */
   readonly isOnOtherChain: boolean;
   /** @param params as JSON text  @throws Error without a result */
   fetchResult(method: string, params: string): Promise<unknown>;
@@ -26,7 +26,7 @@ export interface PendingStream {
 }
 
 const POLL_INTERVAL_MS = 500;
-/** Of one poll. */
+/** Maximum hashes of one poll. */
 const MAX_HASHES = 10_000;
 
 /** Other values are not retained. */

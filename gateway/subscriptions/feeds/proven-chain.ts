@@ -6,7 +6,7 @@ import { clock } from '../../clock/clock.ts';
 import { causeOf, type Log } from '../../config/log.ts';
 import type { Unsubscribe } from './subscriber.ts';
 
-/** As many as the followed chain has. */
+/** Number of headers, as many as the followed chain has. */
 const MAX_HEADERS = 512;
 const HEAD_TIMEOUT_MS = 10_000;
 /** Longest time between two looks at the followed chain. */
@@ -34,7 +34,7 @@ class Delivery {
   readonly ring = new HeaderRing(MAX_HEADERS);
   /** The head at the start: delivery begins after it, or after the block that is witnessed then. Undefined: not known yet. */
   start: Header | undefined;
-  /** When blocks were last delivered, or at the start. */
+  /** Time when blocks were last delivered, or at the start. */
   deliveredAt = clock.now();
   /** After an error the watchers may have missed a change. */
   hasFailed = false;
@@ -55,7 +55,7 @@ export class ProvenChain {
     this.#options = options;
   }
 
-  /** As that of the followed chain. @param listener must not throw */
+  /** Watches the proven chain, as `watch` of the followed chain does. @param listener must not throw */
   watch(listener: (change: ChainChange) => void): Unsubscribe {
     this.#watchers.add(listener);
     if (this.#delivery === undefined) void this.#follow((this.#delivery = new Delivery()));

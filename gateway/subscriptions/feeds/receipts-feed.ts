@@ -11,13 +11,13 @@ import type { Unsubscribe, Subscriber } from './subscriber.ts';
 const REQUEST_TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
-/** About 10 s, for a block whose receipts no upstream returns. Then subscribers get a gap. */
+/** Number of attempts, about 10 s, for a block whose receipts no upstream returns. Then subscribers get a gap. */
 const MAX_ATTEMPTS = 10;
 /** Limit of blocks that wait for their receipts. Above it, all subscribers get a gap. */
 const MAX_WAITING_BLOCKS = 1_000;
 /** The root of a trie without transactions. */
 const NO_TRANSACTIONS = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
-/** It says nothing about the transactions: on chains whose blocks have no such root. */
+/** Root that says nothing about the transactions: on chains whose blocks have no such root. */
 const NO_ROOT = `0x${'00'.repeat(32)}`;
 
 interface Receipt {

@@ -28,7 +28,7 @@ export class ChainCheck {
   #localNodeStart: Promise<unknown> | undefined;
   #running: Promise<void> | undefined;
   isDone = false;
-  /** When the last check began. */
+  /** Time when the last check began. */
   checkedAt = -Infinity;
   /** Whether the last check returned the chain id of another network. */
   isOnOtherChain = false;

@@ -22,11 +22,11 @@ const MAX_EXCESS_SLOW_CALLS = 5;
 export interface FailedCall {
   /** The key or address; undefined: Gatehouse itself. */
   readonly owner: object | undefined;
-  /** What the call executes, or the size of its result, may be the cause: so each owner counts once in a row. */
+  /** The code that the call executes, or the size of its result, may be the cause: so each owner counts once in a row. */
   readonly mayBeCause: boolean;
   /** The calls of one batch fail with one error, and count once. Undefined: the upstream responded. */
   readonly error: object | undefined;
-  /** By clock.now(). */
+  /** Time of sending, by clock.now(). */
   readonly sentAt: number;
   /** Another upstream served the call afterwards, so the call is not the cause. */
   readonly wasServed?: boolean;
@@ -54,14 +54,14 @@ export class CircuitBreaker {
   #failures = 0;
   #openUntil = 0;
   #isHalfOpen = false;
-  /** Until when the upstream itself asked for no requests; 0: it did not. */
+  /** End of the pause that the upstream requested; 0: none. */
   #pausedUntil = 0;
   #pausedAt = 0;
-  /** It opened last by failures of calls that others served. Polls succeed meanwhile, and do not shorten the cooldowns. */
+  /** The circuit opened last by failures of calls that others served. Polls succeed meanwhile, and do not shorten the cooldowns. */
   #isOpenedByServed = false;
   /** Failures of calls since the last response, until the circuit opened. */
   failuresInRow = 0;
-  /** Of the failures that count, each was a call that a hedged request overtook. */
+  /** Each failure that counts was a call that a hedged request overtook. */
   isOnlyOvertaken = true;
   /** Owners of those that may be the cause of their failure. */
   readonly #suspects = new Set<unknown>();

@@ -2,7 +2,7 @@ import { clock } from '../../clock/clock.ts';
 import { UpstreamFailure, type FailureClass } from '../transport/upstream-response.ts';
 import type { UpstreamHealth } from './upstream-health.ts';
 
-/** For an upstream that gets neither calls nor polls. A little less than a minute, because rounds are not exact. */
+/** Interval of probes, for an upstream that gets neither calls nor polls. A little less than a minute, because rounds are not exact. */
 const PROBE_INTERVAL_MS = 55_000;
 
 /** So long a time of polls is known. With several workers, one polls, and the others check the chain id once a minute. */
@@ -12,7 +12,7 @@ const MAX_POLL_AGE_MS = 150_000;
 const FAILURES_IN_A_ROW = 2;
 /** With several workers, failures within this time are one: each worker makes requests of its own. */
 const SAME_FAILURE_MS = 1_000;
-/** Of polls. Rejected credentials and a used-up plan are no chance; a rate limit may be that of one busy second. */
+/** Failures of polls in a row that open the circuit. Rejected credentials and a used-up plan are no chance; a rate limit may be that of one busy second. */
 const pollsInRow: Partial<Record<FailureClass, number>> = { auth: 1, quota: 1, 'wrong-chain': 1, rate: 3 };
 
 /** A failure of a request of the gateway itself. */
@@ -48,7 +48,7 @@ export class OwnRequests {
   #failedAt = -Infinity;
   #failuresInRow = 0;
   respondedAt = -Infinity;
-  /** Of the last polls, in ms. */
+  /** Durations of the last polls, in ms. */
   #lastMs: number | undefined;
   #pollMs: number | undefined;
   #polledAt = -Infinity;
@@ -118,7 +118,7 @@ export class OwnRequests {
     if (!health.circuit.isClosed && this.#isTrial(startedAt)) health.recordSuccess(startedAt, true);
   }
 
-  /** After the cooldown, or after a failed request of the gateway: then it shows what calls would get. */
+  /** Whether a request is a trial: after the cooldown, or after a failed request of the gateway, it shows what calls would get. */
   #isTrial(startedAt: number): boolean {
     const { circuit, openedAt } = this.#options.health;
     const hasFailed = this.#failedAt >= openedAt && this.#failedAt < startedAt;

@@ -8,7 +8,7 @@ import type { FailureClass, UpstreamResponse } from '../transport/upstream-respo
 /** Why an upstream is not used. Contains no secrets and no text of the upstream. */
 export interface UpstreamTrouble {
   readonly circuit: CircuitState;
-  /** Of the latest failure, in words. */
+  /** Reason of the latest failure, in words. */
   readonly reason: string;
   /** Seconds since the circuit opened. */
   readonly forS: number;
@@ -21,12 +21,12 @@ export interface RecordedFailure {
   readonly failure: FailureClass;
   /** Undefined if the upstream returned no JSON-RPC response. */
   readonly response?: UpstreamResponse | undefined;
-  /** Without a response: what happened, in Gatehouse's words. */
+  /** Description of what happened, if there is no response. */
   readonly detail?: string;
   readonly retryAfterMs?: number | undefined;
 }
 
-/** In words, for operators. */
+/** Reasons of failures in words, for operators. */
 export const failureReasons: Readonly<Record<FailureClass, string>> = {
   transport: 'no response',
   slow: 'timed out, while other calls were successful',
@@ -76,7 +76,7 @@ export class UpstreamHealth {
   /** An upstream whose circuit opens again and again has one line a minute for each failure class, with the count. */
   readonly #lines = new LineLimit();
   #isLogged = true;
-  /** When a hedged request last responded before it, by clock.now(); -Infinity: never. */
+  /** Time when a hedged request last responded before this upstream, by clock.now(); -Infinity: never. */
   overtakenAt = -Infinity;
 
   /** @param upstream its name @param log of the network */
@@ -110,7 +110,7 @@ export class UpstreamHealth {
     return !this.circuit.isClosed && this.circuit.isOnlyOvertaken;
   }
 
-  /** When the circuit opened last, by clock.now(). */
+  /** Time when the circuit opened last, by clock.now(). */
   get openedAt(): number {
     return this.#since;
   }

@@ -9,7 +9,7 @@ const curve = (): typeof Curve => loadPackage('@noble/curves/secp256k1.js') as t
 /** First byte of an empty list in RLP, and the smallest of legacy transactions. */
 const FIRST_LIST_BYTE = 0xc0;
 
-/** What the parameter of `eth_sendRawTransaction` contains. */
+/** Transaction in the parameter of `eth_sendRawTransaction`. */
 export interface Transaction {
   /** The transaction hash on every node. */
   readonly hash: string;
@@ -65,7 +65,7 @@ function decode(bytes: Buffer): Transaction | undefined {
   };
 }
 
-/** It is after the chain id, which a legacy transaction does not have. */
+/** Reads the nonce. It is after the chain id, which a legacy transaction does not have. */
 function readNonce(bytes: Buffer, member: RlpItem | undefined): bigint {
   return member === undefined ? 0n : toBigInt(bytes.subarray(member.content, member.end));
 }

@@ -4,7 +4,7 @@ import { decodeTransaction, type Transaction } from './decode-transaction.ts';
 /** The transaction that a call sends, and what is known of it. Decoded once, also if several upstreams get it. */
 export class RawTransaction {
   readonly raw: string;
-  /** By clock.now(). */
+  /** Time of sending, by clock.now(). */
   readonly sentAt = clock.now();
   #decoded: Transaction | 'malformed' | undefined;
   /** Or `malformed`. */

@@ -66,7 +66,7 @@ const sendRules: readonly SendRule[] = [
   },
 ];
 
-/** What an error indicates about the transaction that was sent; undefined: nothing. */
+/** Classifies what an error says about the transaction that was sent; undefined: nothing. */
 export function classifySendRejection(message: string): SendRule['meaning'] | undefined {
   return sendRules.find((rule) => rule.message.test(message))?.meaning;
 }

@@ -12,7 +12,7 @@ import type { RawTransaction } from './raw-transaction.ts';
 import { classifySendRejection } from './send-rules.ts';
 import type { Upstream } from '../upstream.ts';
 
-/** By then other upstreams have received the transaction, or it is mined. */
+/** Time after which other upstreams have received the transaction, or it is mined. */
 const TTL_MS = 600_000;
 const MAX_TRANSACTIONS = 10_000;
 /** After its last transaction, the pending count of a sender is that of all upstreams that accepted some. */
@@ -22,10 +22,10 @@ const PENDING_MS = 60_000;
 const USUAL_QUANTILE = 0.95;
 const USUAL_FACTOR = 2;
 const MIN_SAMPLES = 5;
-/** It has at least this time, also while it has not responded to 5 transactions. */
+/** An upstream has at least this time, also while it has not responded to 5 transactions. */
 const MIN_USUAL_MS = 1_000;
 
-/** What upstreams accepted of one sender. */
+/** Transactions of one sender that upstreams accepted. */
 export interface AcceptedTransactions {
   /** First the upstream that accepted the latest transaction before the others. */
   readonly upstreams: readonly Upstream[];
@@ -34,11 +34,11 @@ export interface AcceptedTransactions {
 }
 
 interface SenderRecord extends AcceptedTransactions {
-  /** When the last one was accepted, by clock.now(). */
+  /** Time when the last one was accepted, by clock.now(). */
   readonly at: number;
 }
 
-/** What a reload takes over. */
+/** Transactions that a reload takes over. */
 interface KnownTransactions {
   /** The upstream that accepted a transaction first. */
   readonly byHash: LRUCache<string, Upstream>;
@@ -172,7 +172,7 @@ export class SentTransactions {
     this.#known.unfinished.set(upstream, this.unfinishedAt(upstream) + change);
   }
 
-  /** What was accepted of the sender whose state is read, if several upstreams accepted it within a minute. */
+  /** Transactions that were accepted of the sender whose state is read, if several upstreams accepted it within a minute. */
   acceptedFor({ tracks }: MethodSpec, params: readonly unknown[]): AcceptedTransactions | undefined {
     if (tracks?.of !== 'sender') return undefined;
     const record = this.#known.bySender.get(String(params[tracks.param]).toLowerCase());

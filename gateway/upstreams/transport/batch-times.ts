@@ -18,7 +18,7 @@ const MAX_PAIR_MS = 10_000;
 /** A batch that was sent as single calls. */
 interface AloneTime {
   readonly at: number;
-  /** Of its calls; undefined: they are in progress. */
+  /** Mean time of the calls of the batch; undefined: they are in progress. */
   meanMs: number | undefined;
 }
 

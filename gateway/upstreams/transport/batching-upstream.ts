@@ -24,7 +24,7 @@ class Group {
   readonly times: BatchTimes | undefined;
   /** The upstream works on the calls of a batch one after the other. */
   isSerial = false;
-  /** If it does so, batches are tried again then. */
+  /** Time when batches are tried again, by clock.now(). */
   pausedUntil = -Infinity;
 
   constructor(comparesTimes: boolean) {
@@ -52,7 +52,7 @@ export class BatchingUpstream implements Transport {
   readonly slots: Gate;
   readonly #http: HttpUpstream;
   readonly #rejectedMs: number;
-  /** Of requests in batches. */
+  /** Deadlines of requests in batches. */
   readonly #deadlines = new Deadlines();
   readonly #groups: Readonly<Record<BatchedGroup, Group>>;
   /** All batches of this turn. */

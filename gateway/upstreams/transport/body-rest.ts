@@ -17,7 +17,7 @@ const JOINED_BELOW_BYTES = 4_096;
 export class BodyRest {
   /** Resolves when no byte arrives any more. Undefined: the response is complete. Never rejects. */
   readonly ended: Promise<Failure | undefined>;
-  /** By clock.now(). */
+  /** Time when the body ended, by clock.now(). */
   endedAt = Infinity;
   readonly #chunks: Buffer[] = [];
   #small = new CollectedBytes();
@@ -26,7 +26,7 @@ export class BodyRest {
   #wake: (() => void) | undefined;
   /** Taken from the memory budget. */
   #takenBytes: number;
-  /** Those of them that the reader has. */
+  /** Bytes of them that the reader has. */
   #readBytes: number;
   readonly #release: (bytes: number) => void;
   readonly #cancel: () => void;

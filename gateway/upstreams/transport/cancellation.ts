@@ -5,7 +5,7 @@ import { InFlightSet } from '../../collections/in-flight-set.ts';
 export interface Cancellable {
   /** Whether the work waits for a slot, so that nothing has been sent yet. */
   readonly isWaiting?: boolean;
-  /** In the `Cancellation` that contains it. */
+  /** Place in the `Cancellation` that contains the listener. */
   cancellationPlace: number;
   cancel(): void;
 }

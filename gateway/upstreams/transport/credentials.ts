@@ -8,11 +8,11 @@ export interface SecretTexts {
 
 /** URL and headers for each request to an upstream, and their secret parts. */
 export interface Credentials {
-  /** Without the fragment (#…), which is never sent. */
+  /** URL without the fragment (#…), which is never sent. */
   readonly url: URL;
   /** The headers from the network file. User and password of the URL become basic authentication. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** What `Secrets` removes. */
+  /** Texts that `Secrets` removes. */
   readonly secrets: SecretTexts;
 }
 
@@ -100,11 +100,11 @@ function decodeBase64(text: string): string {
 
 /** Removes an upstream's credentials and address from what it returns: nodes and proxies may echo a request. */
 export class Secrets {
-  /** In lower case. */
+  /** Credentials in lower case. */
   readonly #credentials: readonly string[];
-  /** Of credentials, as they are sent, in lower case and in upper case. */
+  /** Bytes of credentials, as they are sent, in lower case and in upper case. */
   readonly #spellings: readonly Buffer[];
-  /** Of hosts and credentials. */
+  /** Pattern of hosts and credentials. */
   readonly #pattern: RegExp;
 
   constructor(...all: readonly SecretTexts[]) {
@@ -116,7 +116,7 @@ export class Secrets {
     this.#pattern = patternOf(texts);
   }
 
-  /** Of the longest credential. */
+  /** Length of the longest credential. */
   get maxCredentialChars(): number {
     return Math.max(0, ...this.#credentials.map(({ length }) => length));
   }
@@ -167,7 +167,7 @@ export class Secrets {
     return { ...error, message: this.removeFrom(error.message), data: isSecret ? undefined : data };
   }
 
-  /** In any case, of the digits and of the text. A revert's reason has whole bytes. */
+  /** Whether a credential is in the digits, in any case of the digits and of the text. A revert's reason has whole bytes. */
   #isInHex(data: string): boolean {
     return Buffer.from(data.slice(2), 'hex').toString().search(this.#pattern) !== -1;
   }

@@ -9,7 +9,7 @@ import { UpstreamFailure } from './upstream-response.ts';
 
 /** Bytes that are passed on in one step. */
 const STEP_BYTES = 65_536;
-/** Of the envelope after the result. Nodes write 30 bytes at most. */
+/** Maximum bytes of the envelope after the result. Nodes write 30 bytes at most. */
 const MAX_TAIL_BYTES = 4_096;
 
 /** A large result that still arrives. Only a caller that can read it so gets one. */
@@ -20,7 +20,7 @@ export interface FlowingResponse {
   readonly ended: Promise<unknown>;
 }
 
-/** For calls that cannot read a flowing result, which never get one. */
+/** Narrows a response for calls that cannot read a flowing result, which never get one. */
 export function complete<Response extends { readonly kind: string }>(
   response: Response | FlowingResponse,
 ): Exclude<Response, FlowingResponse> {
@@ -29,13 +29,13 @@ export function complete<Response extends { readonly kind: string }>(
 }
 
 export interface FlowingResultOptions {
-  /** Of the request. */
+  /** Id of the request. */
   readonly id: number;
   /** Whether the envelope has the id before the result, which was compared. */
   readonly isIdRead: boolean;
-  /** Of what is passed on: more are beyond a bound of the network or key. */
+  /** Maximum bytes that are passed on: more are beyond a bound of the network or key. */
   readonly maxBytes: number;
-  /** Whose time of the event loop it takes to read the first bytes. */
+  /** Owner whose time of the event loop it takes to read the first bytes. */
   readonly owner: string;
 }
 
@@ -124,7 +124,7 @@ export class FlowingResult {
     return this.#reader.isIrregular === true;
   }
 
-  /** When the last byte came from the upstream, by clock.now(). */
+  /** Time when the last byte came from the upstream, by clock.now(). */
   get receivedAt(): number {
     return this.#rest.endedAt;
   }

@@ -46,7 +46,7 @@ export class FramingClient extends UndiciClient {
     return super.dispatch(options, handler);
   }
 
-  /** Its listener runs before undici's, which parses what has arrived. */
+  /** Watches a socket. The listener runs before undici's, which parses what has arrived. */
   #watch(socket: Socket): void {
     this.#socket = socket;
     this.#parsedBefore = this.#parsedBytes;

@@ -21,7 +21,7 @@ const SMALL_BYTES = 65_536;
 const SMALL_CHUNK_BYTES = 256;
 /** After so many, the owner's turn of the event loop may end: undici passes on what has arrived at once, up to 2 MB. */
 const MAX_SMALL_CHUNKS = 3_000;
-/** What they cost at most. They may have come over a long time. */
+/** Time that they cost at most. They may have come over a long time. */
 const MAX_SMALL_CHUNKS_MS = 6;
 /** Owner of those of Gatehouse's own requests. */
 const SMALL_CHUNKS = 'small chunks of upstreams';
@@ -55,14 +55,14 @@ export interface HttpResponse {
   readonly status: number;
   /** The first bytes, if there is a rest. */
   readonly body: Buffer;
-  /** What still arrives of a response that flows. */
+  /** The rest of a response that flows. */
   readonly rest?: BodyRest;
   /** The header `Retry-After`. */
   readonly retryAfter?: string | undefined;
 }
 
 export interface TimedResponse extends HttpResponse {
-  /** From the request's last byte to the response's first. */
+  /** Time from the request's last byte to the response's first. */
   readonly nodeMs: number;
 }
 
@@ -73,9 +73,9 @@ export interface ResponseBounds {
   readonly memory?: MemoryBudget | undefined;
 }
 
-/** When a large response may be passed on while it arrives. */
+/** Bounds within which a large response may be passed on while it arrives. */
 export interface FlowBounds {
-  /** Of the result. A response that may have more is collected. */
+  /** Maximum bytes of the result. A response that may have more is collected. */
   readonly maxBytes: number;
   /** Whether it may begin now. Called once, when more than its first bytes have arrived. */
   mayBegin(): boolean;
@@ -96,7 +96,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #status = 0;
-  /** When the request was written to a connection. */
+  /** Time when the request was written to a connection. */
   #sentAt = 0;
   #nodeMs = 0;
   #contentLength: number | undefined;
@@ -171,7 +171,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     if (this.#flow !== undefined && statusCode === 200) this.#flowOverBytes = this.#flowStart(this.#flow.maxBytes);
   }
 
-  /** From how many bytes on a response flows. Infinity: it is collected, because it may be beyond a bound. */
+  /** Number of bytes from which on a response flows. Infinity: it is collected, because it may be beyond a bound. */
   #flowStart(maxBytes: number): number {
     const bytes = this.#contentLength;
     if (bytes !== undefined) return bytes <= Math.min(maxBytes, this.#maxBytes) ? FLOW_OVER_BYTES : Infinity;

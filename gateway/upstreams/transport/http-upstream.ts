@@ -43,7 +43,7 @@ export class HttpUpstream implements Transport {
   readonly #headers: string[];
   readonly #bounds: ResponseBounds;
   readonly #deadlines = new Deadlines();
-  /** At most as many as connections. */
+  /** Slots, at most as many as connections. */
   readonly slots: Gate;
 
   constructor(options: HttpUpstreamOptions) {

@@ -237,7 +237,7 @@ function integerOf(code: unknown): number | undefined {
   return Number.isSafeInteger(number) ? (number as number) : undefined;
 }
 
-/** For errors without a code: the HTTP status, if a rule for limits matches it as a code. */
+/** Code of an error without one: the HTTP status, if a rule for limits matches it as a code. */
 function codeFor(status: number): number {
   return status === 429 || status === 402 || status === 503 ? status : -32000;
 }

@@ -23,25 +23,25 @@ export interface SentRequest {
   /** The id in the body. */
   readonly id: number;
   readonly body: string;
-  /** For the last byte of the response, by clock.now(). The wait for a slot counts. */
+  /** Deadline for the last byte of the response, by clock.now(). The wait for a slot counts. */
   readonly deadline: number;
-  /** Until then it may wait for a slot. Undefined: until `deadline`. */
+  /** End of the wait for a slot. Undefined: `deadline`. */
   readonly slotDeadline?: number | undefined;
   /** The client's batch, if the request may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
   /** Only those of one group are sent together. */
   readonly batchedGroup?: BatchedGroup | undefined;
-  /** When it got its slot, if it waited for one, by clock.now(). The transport sets it. */
+  /** Time when the request got its slot, if it waited for one, by clock.now(). The transport sets it. */
   startedAt?: number;
   /** Undefined: the response is collected. */
   readonly flow?: FlowBounds | undefined;
-  /** Of the response, if its method has a lower bound than the upstream. Only an exchange of its own observes it. */
+  /** Maximum bytes of the response, if its method has a lower bound than the upstream. Only an exchange of its own observes it. */
   readonly maxBytes?: number | undefined;
 }
 
 /** Sends requests to an upstream over HTTP or WebSocket. */
 export interface Transport {
-  /** Of the requests in progress. Others wait there, fairly over their keys. */
+  /** Slots of the requests in progress. Others wait there, fairly over their keys. */
   readonly slots: Gate;
   /**
    * Sends a request, when it has a slot, and waits for its response, or for the first bytes of one that flows.

@@ -21,7 +21,7 @@ export interface LargeResponse {
   readonly parts: readonly [Buffer, ...Buffer[]];
   /** Undefined: it was not verified. */
   readonly proof?: Proof;
-  /** Its bytes are taken from the memory budget already. */
+  /** The bytes of the response are taken from the memory budget already. */
   readonly isReserved?: true;
   /** Parses the whole response. @throws UpstreamFailure */
   readonly parse: () => ResultResponse | ErrorResponse;
@@ -36,7 +36,7 @@ export interface ErrorResponse {
   readonly data: unknown;
   /** HTTP status. Rules use it only if the text matches no rule. */
   readonly status?: number;
-  /** From the header `Retry-After`. */
+  /** Pause of the header `Retry-After`. */
   readonly retryAfterMs?: number | undefined;
   /** Only of an error on which upstreams agree. */
   readonly proof?: Proof;
@@ -95,7 +95,7 @@ export class UpstreamFailure extends Error {
   readonly failure: FailureClass;
   /** A keep-alive connection was closed before the first byte of the response: the call may be sent again. */
   readonly staleConnection: boolean;
-  /** From the header `Retry-After`. */
+  /** Pause of the header `Retry-After`. */
   readonly retryAfterMs: number | undefined;
   /** The caller's time limit was shorter than the upstream's, or nothing was sent: not an upstream failure. */
   isCallerTimeout = false;

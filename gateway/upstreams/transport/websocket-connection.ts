@@ -82,7 +82,7 @@ export class WebSocketConnection {
   readonly #times: ConnectionTimes;
   readonly #onNotification: ((body: Buffer) => void) | undefined;
   readonly #onEnd: (hasOpened: boolean, failure: UpstreamFailure) => void;
-  /** By id. */
+  /** Pending requests by id. */
   readonly #pending = new InFlightMap<number, PendingRequest<HttpResponse>>();
   readonly #deadlines = new Deadlines();
   /** Ended calls whose responses may still arrive. */

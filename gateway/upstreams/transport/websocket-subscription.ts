@@ -27,7 +27,7 @@ export interface UpstreamSubscriptionOptions {
   readonly chainId: number;
   /** The parameters of eth_subscribe, as JSON text. */
   readonly params: string;
-  /** For each response. */
+  /** Time limit of each response. */
   readonly timeoutMs: number;
   /** Removed from notifications. */
   readonly secrets: Secrets;

@@ -45,7 +45,7 @@ export class WebSocketUpstream implements Transport {
   readonly #connector: Connector | undefined;
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;
-  /** Until then, calls fail as the last handshake did. */
+  /** Back-off after a failed handshake: until its deadline, calls fail as the last handshake did. */
   #backoff: { deadline: number; failure: FailureClass; message: string } | undefined;
   #floodedUntil = 0;
   #isClosed = false;

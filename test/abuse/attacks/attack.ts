@@ -2,11 +2,11 @@ import type { Traffic } from '../processes/traffic.ts';
 
 /** What one hostile client does. It runs in a process of its own (processes/attacker.ts) until that process is stopped. */
 export interface Attack {
-  /** A heading of the test and a cell of docs/security.md. */
+  /** A heading of the test and a cell of docs/measured/attacks.md. */
   readonly name: string;
-  /** What it sends, for docs/security.md. */
+  /** What it sends, for docs/measured/attacks.md. */
   readonly sends: string;
-  /** What limits the harm, for docs/security.md. */
+  /** What limits the harm, for docs/measured/attacks.md. */
   readonly bound: string;
   /** How long the neighbour is measured while it runs. */
   readonly seconds: number;
@@ -28,7 +28,7 @@ export interface Attack {
   readonly isUpstream?: readonly ('http' | 'websocket')[];
   /** Of the gateway, with which Node starts. Undefined: Node's default. */
   readonly heapMb?: number;
-  /** The table of docs/security.md does not have it yet: `npm run test:all -- abuse --write`, then without this. */
+  /** The table of docs/measured/attacks.md does not have it yet: `npm run test:all -- abuse --write`, then without this. */
   readonly isUnmeasured?: true;
   /** What it must have sent by the end, or it has not taken place. */
   readonly atLeast: { readonly connections: number; readonly bytes: number };

@@ -16,7 +16,7 @@ let node: FakeNode;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  const page = readFileSync('docs/tokens.md', 'utf8');
+  const page = readFileSync('docs/keys.md', 'utf8');
   const program = /```js\n(\/\/ backend\.mjs[^]*?)```/.exec(page)?.[1];
   // Below the package, so that it finds jose.
   folder = mkdtempSync(join(import.meta.dirname, 'backend-'));
@@ -44,11 +44,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it('the backend of docs/tokens.md signs no token without a user, and continues', async () => {
+it('the backend of docs/keys.md signs no token without a user, and continues', async () => {
   for (let n = 0; n < 2; n += 1) expect((await fetch(`http://127.0.0.1:${port}/token`)).status).toBe(401);
 });
 
-it('the backend of docs/tokens.md signs tokens with which its users call, with the permissions in their claim', async () => {
+it('the backend of docs/keys.md signs tokens with which its users call, with the permissions in their claim', async () => {
   const issued = await fetch(`http://127.0.0.1:${port}/token`, { headers: { 'x-user': 'alice' } });
   const { token } = (await issued.json()) as { token: string };
   const send = async (method: string): Promise<number> => {

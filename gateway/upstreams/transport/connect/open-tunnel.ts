@@ -8,7 +8,7 @@ const PREFIX = 'PROXY_';
 const KEEP_ALIVE_MS = 60_000;
 
 export interface Tunnel {
-  /** Of the proxy. */
+  /** Address of the proxy. */
   readonly proxy: { readonly host: string; readonly port: number };
   /** Headers for the proxy. */
   readonly headers: Readonly<Record<string, string>>;
