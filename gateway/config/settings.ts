@@ -1,6 +1,5 @@
 import { logLevels } from './log-level.ts';
 import { adminTokensOf } from './admin-tokens.ts';
-import { parseUrl } from './parse-url.ts';
 import { parseSetting, type SettingRow } from './parse-setting.ts';
 
 /** Every setting of the gateway, by its environment variable. docs/settings.md is generated from this table. */
@@ -89,52 +88,6 @@ const table = {
     type: ['off', 'on'],
     default: 'off',
     meaning: '`on`: keys are also accepted in the headers `X-API-Key` and `Authorization: Bearer`',
-  },
-  KEY_TOKEN_AUDIENCE: {
-    type: 'string',
-    default: 'infura.io',
-    meaning: 'Claim `aud` of tokens beside a key, which a public key that is registered with the key verifies',
-  },
-  AUTH_JWKS_URL: {
-    type: 'string',
-    default: undefined,
-    meaning: 'URL of the key set of a token issuer (JWKS), https or loopback: its JSON Web Tokens are accepted as keys',
-  },
-  AUTH_JWKS_FILE: { type: 'string', default: undefined, meaning: 'File with that key set, in place of a URL' },
-  AUTH_ISSUER: {
-    type: 'string',
-    default: undefined,
-    meaning: 'Claim `iss` that tokens must have; required with a key set',
-  },
-  AUTH_AUDIENCE: {
-    type: 'string',
-    default: undefined,
-    meaning: 'Claim `aud` that tokens must have; required with a key set',
-  },
-  AUTH_ALGORITHMS: {
-    type: 'algorithms',
-    default: 'RS256,PS256,ES256,EdDSA',
-    meaning: 'Signature algorithms of tokens; symmetric ones are not possible',
-  },
-  AUTH_CLOCK_TOLERANCE_S: {
-    type: 'amount',
-    default: 5,
-    meaning: 'Seconds by which the clock of the token issuer may differ',
-  },
-  AUTH_CLAIM: {
-    type: 'string',
-    default: 'gatehouse',
-    meaning: 'Claim of a token with the permissions of a key, or with the name of a plan',
-  },
-  AUTH_PLANS_FILE: {
-    type: 'string',
-    default: undefined,
-    meaning: 'File with the plans that tokens may name, the default plan, and the ceiling of permissions in claims',
-  },
-  AUTH_TOKENS_IN_PATH: {
-    type: ['off', 'on'],
-    default: 'off',
-    meaning: '`on`: a WebSocket URL may have a token in place of the key, with at most 15 minutes to live',
   },
   UNKNOWN_KEYS_MAX: {
     type: 'count',
@@ -285,6 +238,22 @@ export type Settings = {
     : SettingValue<Table[Name]>;
 };
 
+const inAuth = (members: string): string => `write ${members} in auth.yaml, in the folder of network files`;
+
+/** What replaces the settings of former versions. */
+const formerSettings: Readonly<Record<string, string>> = {
+  AUTH_ALGORITHMS: inAuth('algorithms: […]'),
+  AUTH_AUDIENCE: inAuth('audience: …'),
+  AUTH_CLAIM: inAuth('claim: …'),
+  AUTH_CLOCK_TOLERANCE_S: inAuth('clockToleranceS: …'),
+  AUTH_ISSUER: inAuth('issuer: …'),
+  AUTH_JWKS_FILE: inAuth('keySet: …'),
+  AUTH_JWKS_URL: inAuth('keySet: …'),
+  AUTH_PLANS_FILE: inAuth('plans: …, defaultPlan: … and ceiling: …'),
+  AUTH_TOKENS_IN_PATH: inAuth('tokensInPath: true'),
+  KEY_TOKEN_AUDIENCE: inAuth('keyTokenAudience: …'),
+};
+
 export const settingRows = Object.entries(table).map(([name, row]: [string, SettingRow]) => ({ name, ...row }));
 
 /** The settings of one of several workers: bounds of the whole machine are divided among them. */
@@ -314,6 +283,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
     const given = env[row.name];
     settings[row.name] = given === undefined || given === '' ? row.default : parseSetting(row, given, problems);
   }
+  for (const [name, successor] of Object.entries(formerSettings)) {
+    if ((env[name] ?? '') !== '') problems.push(`${name} is no setting any more: ${successor}`);
+  }
   for (const name of ['ADMIN_TOKEN', 'ADMIN_TOKENS']) {
     if (settings[name] === undefined || settings['OPS_PORT'] !== undefined) continue;
     problems.push(`${name}: the admin API is on OPS_PORT only, which is not set`);
@@ -332,38 +304,8 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   if (settings['CACHE_REDIS_URL'] !== undefined && settings['CACHE_MAX_BYTES'] === 0) {
     problems.push('CACHE_REDIS_URL: requires the cache in memory, which CACHE_MAX_BYTES=0 turns off');
   }
-  problems.push(...problemsOfTokens(settings as Settings));
   if (problems.length > 0) throw new SettingsError(problems);
   return settings as Settings;
-}
-
-/** Of the settings for tokens of one's own users together. */
-function problemsOfTokens(settings: Settings): string[] {
-  const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: file, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = settings;
-  const problems: string[] = [];
-  if (url === undefined && file === undefined) {
-    // AUTH_ISSUER alone serves `gatehouse keys`.
-    const others = Object.keys(table).filter((name) => name.startsWith('AUTH_') && name !== 'AUTH_ISSUER');
-    for (const name of others as (keyof Table)[]) {
-      if (settings[name] !== table[name].default) problems.push(`${name}: requires AUTH_JWKS_URL or AUTH_JWKS_FILE`);
-    }
-    return problems;
-  }
-  if (url !== undefined && file !== undefined)
-    problems.push('AUTH_JWKS_FILE: AUTH_JWKS_URL is set too; remove one of them');
-  if (url !== undefined && !isSafeUrl(url)) {
-    problems.push('AUTH_JWKS_URL: expected an https URL, or an http URL of this machine (127.0.0.1, localhost)');
-  }
-  // Without them, a token that the issuer signed for another service would be valid here.
-  if (issuer === undefined) problems.push('AUTH_ISSUER: required with a key set');
-  if (audience === undefined) problems.push('AUTH_AUDIENCE: required with a key set');
-  return problems;
-}
-
-function isSafeUrl(text: string): boolean {
-  const url = parseUrl(text);
-  if (url?.protocol === 'https:') return true;
-  return url?.protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
 }
 
 /** Invalid settings: one line per error, shown to the operator as it is. */

@@ -22,7 +22,7 @@ import { ActiveDrains } from '../drains/active-drains.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
 import { KeyStore } from '../auth/stores/key-store.ts';
-import { keyPlacesOf, openTokens } from '../auth/open-tokens.ts';
+import { readAuth } from '../auth/tokens/read-auth.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { HistoryStore } from '../history/history-store.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
@@ -106,6 +106,7 @@ export async function openGateway(
   };
   const content = readFolder(files.folder);
   const configs = checkFiles(content, files);
+  const auth = readAuth(content);
   const unitsTable = readUnits(settings.UNITS_FILE, configs, files);
   const checks = compileParamChecks();
   const resultCheck = compileResultCheck();
@@ -113,7 +114,6 @@ export async function openGateway(
   const metrics = new Metrics();
   const machineMetrics = new MachineMetrics(metrics.registry, link);
   metrics.watchWorkers(() => machineMetrics.workers);
-  const tokens = await openTokens(settings, log);
   const store = await openImportedStore(settings, log, REDIS_OPEN_TIMEOUT_MS);
   const keys = new KeyStore(store, log);
   const leases = link && new WorkerSlots(link);
@@ -121,8 +121,8 @@ export async function openGateway(
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
     unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
     allowDevelopmentKeys: isDevelopment(settings),
-    tokens,
-    keyTokens: { audience: settings.KEY_TOKEN_AUDIENCE, clockToleranceS: settings.AUTH_CLOCK_TOLERANCE_S },
+    keyHeaders: settings.KEY_HEADERS === 'on',
+    auth,
     leases,
     log,
   });
@@ -169,7 +169,7 @@ export async function openGateway(
   const drains = new ActiveDrains(store, () => networks.finder.all, log, tellDrained);
   link?.on('drains', () => drains.follow());
   const closeParts = async (): Promise<void> => {
-    tokens?.keys.close();
+    authenticator.close();
     const stores = [limiter.close(), usage.close(), historyStore?.close(), durable?.close()];
     await Promise.all([networks.close(), drains.close(), ...stores]);
     await store.close();
@@ -231,7 +231,6 @@ export async function openGateway(
   const requestOptions = {
     networks: networks.finder,
     authenticator,
-    keyPlaces: keyPlacesOf(settings),
     limiter,
     proxies,
     metrics,
@@ -301,7 +300,8 @@ export async function openGateway(
     webSockets.closeThoseOf(owner, 'memory-pressure');
     for (const { filters } of networks.finder.all) filters.removeThoseOf(owner);
   });
-  networks.onChange = () => {
+  networks.onChange = (active) => {
+    authenticator.configure(active);
     drains.apply();
     webSockets.followNetworks();
     events.add({ kind: 'network-files', reason: 'reloaded' });
