@@ -1,4 +1,5 @@
 import { openLog } from '../gateway/config/log.ts';
+import { processBounds } from '../gateway/config/process-bounds.ts';
 import { readSettings } from '../gateway/config/settings.ts';
 import { Authenticator } from '../gateway/auth/authenticate.ts';
 import { digestOf, makeKey } from '../gateway/auth/formats/key.ts';
@@ -32,7 +33,17 @@ export async function openParts(folder: string) {
   const limiter = openLimiter(settings, log);
   const metrics = new Metrics();
   const usage = new UsageLedger(new UsageStore(store, log), undefined);
-  const common = { settings, specs, unitsTable: {}, metrics, usage, log, cache: undefined, durable: undefined };
+  const common = {
+    settings,
+    bounds: processBounds,
+    specs,
+    unitsTable: {},
+    metrics,
+    usage,
+    log,
+    cache: undefined,
+    durable: undefined,
+  };
   const checks = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const files = { folder, knownMethods: specs.map(({ name }) => name), env: {} };
   const networks = new NetworkRegistry({ ...common, ...checks }, files);

@@ -95,7 +95,7 @@ export class Authenticator {
   readonly #maxGuesses: number;
   /**
    * Lookups of addresses with too many unknown keys. They wait here and are not rejected: a valid key may have the same
-   * address. REQUESTS_MAX limits how many wait.
+   * address. The limit of requests in progress limits how many wait.
    */
   readonly #limitedLookups = new Gate({
     slots: MAX_LIMITED_LOOKUPS,

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { DEFAULT_CONCURRENCY } from '../admission/key-share.ts';
 import { maxEntries } from '../config/max-entries.ts';
+import { processBounds } from '../config/process-bounds.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { digestOf, keyIdOf } from './formats/key.ts';
@@ -19,6 +20,12 @@ const MAX_VERIFIED = 10_000;
 /** Longest rest of the life of a token in a URL: URLs are in logs of proxies and browsers. */
 const MAX_IN_PATH_MS = 900_000;
 const WARNING_INTERVAL_MS = 60_000;
+/** A key may have more, a claim only below a ceiling of the operator. */
+const claimCeiling: PermissionTexts = {
+  concurrency: String(DEFAULT_CONCURRENCY),
+  sockets: String(processBounds.socketsPerKey),
+  subscriptions: String(processBounds.subscriptionsPerKey),
+};
 
 export interface TokenOptions extends IssuerConfig {
   readonly keys: IssuerKeys;
@@ -204,7 +211,7 @@ function grantOf(
     }
     permissions[field] = text;
   }
-  return { permissions, ceiling: { concurrency: String(DEFAULT_CONCURRENCY), ...ceiling } };
+  return { permissions, ceiling: { ...claimCeiling, ...ceiling } };
 }
 
 /** What the token has is not quoted. @throws RpcError token-invalid if its signature is valid and a claim is not */

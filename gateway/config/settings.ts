@@ -89,12 +89,6 @@ const table = {
     default: 'off',
     meaning: '`on`: keys are also accepted in the headers `X-API-Key` and `Authorization: Bearer`',
   },
-  UNKNOWN_KEYS_MAX: {
-    type: 'count',
-    default: 500,
-    isDivided: true,
-    meaning: 'Unknown keys per client address in 10 s; past it they are 429, and lookups for the address are queued',
-  },
   TRUSTED_PROXIES: {
     type: 'ranges',
     default: undefined,
@@ -129,30 +123,16 @@ const table = {
     default: 1_000_000_000,
     meaning: 'Maximum of `cache.db` in DATA_DIR, which has responses about final blocks over restarts; 0 turns it off',
   },
-  BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Maximum request body, also after gunzip' },
+  BODY_MAX_BYTES: {
+    type: 'count',
+    default: 5_000_000,
+    meaning: 'Maximum request body, also after gunzip, and WebSocket message',
+  },
   CONNECTIONS_MAX: {
     type: 'count',
     default: 5_000,
     isDivided: true,
     meaning: 'Maximum open HTTP connections on a port; past it, the oldest without a request in progress is closed',
-  },
-  REQUESTS_MAX: {
-    type: 'count',
-    default: 10_000,
-    isDivided: true,
-    meaning: 'Maximum requests in progress; past it 503',
-  },
-  NETWORK_CONCURRENCY: {
-    type: 'count',
-    default: 1000,
-    isDivided: true,
-    meaning: 'Maximum calls of one network in progress at its upstreams',
-  },
-  NETWORK_QUEUE_MAX: {
-    type: 'count',
-    default: 1000,
-    isDivided: true,
-    meaning: 'Maximum calls of one network queued, up to 1 s each, for a place among those; past it 503',
   },
   BODIES_MAX_BYTES: {
     type: 'count',
@@ -172,14 +152,7 @@ const table = {
     default: undefined,
     meaning: 'Responses above this size are gzipped for clients that accept it; unset: none',
   },
-  CALL_MAX_VALUES: {
-    type: 'count',
-    default: 20_000,
-    meaning: 'Maximum members and elements of one call, those of its parameters at all depths together',
-  },
   BATCH_MAX_ITEMS: { type: 'count', default: 1000, meaning: 'Maximum calls in a batch' },
-  BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Maximum size of a batch response' },
-  BATCH_CONCURRENCY: { type: 'count', default: 50, meaning: 'Maximum calls of one batch in progress' },
   REQUEST_TIMEOUT_MS: { type: 'count', default: 30_000, meaning: 'Time for a request to arrive completely' },
   CALL_TIMEOUT_MS: {
     type: 'count',
@@ -192,35 +165,11 @@ const table = {
     meaning:
       'Time for one attempt at one upstream, unless a network file has one; unset: 5 s for lookups, 10 s for execution and lists, 60 s for traces',
   },
-  UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Maximum size of an upstream response' },
   UPSTREAM_CONNECTIONS: {
     type: 'count',
     default: 256,
     isDivided: true,
     meaning: 'Maximum connections to one upstream, and calls in progress there',
-  },
-  WS_MESSAGE_MAX_BYTES: {
-    type: 'count',
-    default: undefined,
-    meaning: 'Maximum size of a WebSocket message; unset: BODY_MAX_BYTES',
-  },
-  WS_MESSAGES_MAX: { type: 'count', default: 100, meaning: 'Maximum messages of one WebSocket in progress' },
-  WS_UNREAD_MAX_BYTES: {
-    type: 'count',
-    default: 32_000_000,
-    meaning: 'Maximum bytes of unread responses of one WebSocket; past it the socket is dropped',
-  },
-  WS_SOCKETS_PER_KEY: { type: 'count', default: 1000, meaning: 'Maximum open WebSockets per key' },
-  WS_SUBSCRIPTIONS_PER_KEY: {
-    type: 'count',
-    default: 10_000,
-    meaning: 'Maximum open subscriptions per key; every 100 addresses and topics of a filter count as one more',
-  },
-  FILTER_VALUES_PER_KEY: {
-    type: 'count',
-    default: 50_000,
-    isDivided: true,
-    meaning: 'Maximum addresses, topics and hashes of all open filters and subscriptions of a key',
   },
   DRAIN_DELAY_MS: {
     type: 'amount',
@@ -240,6 +189,8 @@ export type Settings = {
 
 const inAuth = (members: string): string => `write ${members} in auth.yaml, in the folder of network files`;
 
+const fixed = 'remove it: docs/security.md has the fixed bound';
+
 /** What replaces the settings of former versions. */
 const formerSettings: Readonly<Record<string, string>> = {
   AUTH_ALGORITHMS: inAuth('algorithms: […]'),
@@ -251,7 +202,21 @@ const formerSettings: Readonly<Record<string, string>> = {
   AUTH_JWKS_URL: inAuth('keySet: …'),
   AUTH_PLANS_FILE: inAuth('plans: …, defaultPlan: … and ceiling: …'),
   AUTH_TOKENS_IN_PATH: inAuth('tokensInPath: true'),
+  BATCH_ANSWER_MAX_BYTES: fixed,
+  BATCH_CONCURRENCY: fixed,
+  CALL_MAX_VALUES: fixed,
+  FILTER_VALUES_PER_KEY: fixed,
   KEY_TOKEN_AUDIENCE: inAuth('keyTokenAudience: …'),
+  NETWORK_CONCURRENCY: `${fixed}; limits of an upstream are in network files`,
+  NETWORK_QUEUE_MAX: fixed,
+  REQUESTS_MAX: `${fixed}; keys have --concurrency`,
+  UNKNOWN_KEYS_MAX: fixed,
+  UPSTREAM_RESPONSE_MAX_BYTES: 'write maxResponseBytes: … at the upstream in its network file',
+  WS_MESSAGE_MAX_BYTES: 'BODY_MAX_BYTES bounds WebSocket messages too',
+  WS_MESSAGES_MAX: fixed,
+  WS_SOCKETS_PER_KEY: 'keys have --sockets, by default 1000',
+  WS_SUBSCRIPTIONS_PER_KEY: 'keys have --subscriptions, by default 10000',
+  WS_UNREAD_MAX_BYTES: fixed,
 };
 
 export const settingRows = Object.entries(table).map(([name, row]: [string, SettingRow]) => ({ name, ...row }));
@@ -265,7 +230,7 @@ export function shareOf(settings: Settings, workers: number): Settings {
 }
 
 /** 0 turns off. */
-function partOf(bound: number, workers: number): number {
+export function partOf(bound: number, workers: number): number {
   return bound === 0 ? 0 : Math.max(1, Math.floor(bound / workers));
 }
 

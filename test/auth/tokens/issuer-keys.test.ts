@@ -225,7 +225,7 @@ describe('with a key set at a URL', () => {
     let log = '';
     const lines = pino({ level: 'info' }, { write: (line: string) => void (log += line) });
     const auth = { ...rules, keySet: `http://127.0.0.1:${port}/jwks.json` };
-    const gateway = await startGateway({ main: network(chainId, [node.url]), auth }, { UNKNOWN_KEYS_MAX: '5' }, lines);
+    const gateway = await startGateway({ main: network(chainId, [node.url]), auth }, { unknownKeysMax: '5' }, lines);
     let fetches = 0;
     let isUp = false;
     const server = createServer((_, response) => {

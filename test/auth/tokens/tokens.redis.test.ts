@@ -43,7 +43,7 @@ beforeAll(async () => {
     REDIS_URL: redis.url,
     ACCESS_LOG: 'on',
     // A test waits for a new key with one token, which is unknown for 10 s.
-    UNKNOWN_KEYS_MAX: '100000',
+    unknownKeysMax: '100000',
   };
   const auth = { ...issuer.auth, ...plans, tokensInPath: true, clockToleranceS: 0 };
   const networks = { main: network(chainId, [node.url]), second: network(chainId, [node.url]), auth };
