@@ -22,6 +22,7 @@ COPY package.json LICENSE ./
 COPY bin ./bin
 COPY schemas/network.schema.json ./schemas/network.schema.json
 COPY schemas/defaults.schema.json ./schemas/defaults.schema.json
+COPY schemas/auth.schema.json ./schemas/auth.schema.json
 COPY schemas/generated ./schemas/generated
 COPY networks ./networks
 COPY gateway/server/pages/assets ./gateway/server/pages/assets

@@ -1,7 +1,9 @@
 import { openLog } from '../gateway/config/log.ts';
+import { processBounds } from '../gateway/config/process-bounds.ts';
 import { readSettings } from '../gateway/config/settings.ts';
 import { Authenticator } from '../gateway/auth/authenticate.ts';
 import { digestOf, makeKey } from '../gateway/auth/formats/key.ts';
+import { readAuth } from '../gateway/auth/tokens/read-auth.ts';
 import { KeyStore } from '../gateway/auth/stores/key-store.ts';
 import { openLimiter } from '../gateway/limits/open-limiter.ts';
 import { Metrics } from '../gateway/metrics/metrics.ts';
@@ -31,14 +33,23 @@ export async function openParts(folder: string) {
   const limiter = openLimiter(settings, log);
   const metrics = new Metrics();
   const usage = new UsageLedger(new UsageStore(store, log), undefined);
-  const common = { settings, specs, unitsTable: {}, metrics, usage, log, cache: undefined, durable: undefined };
+  const common = {
+    settings,
+    bounds: processBounds,
+    specs,
+    unitsTable: {},
+    metrics,
+    usage,
+    log,
+    cache: undefined,
+    durable: undefined,
+  };
   const checks = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const files = { folder, knownMethods: specs.map(({ name }) => name), env: {} };
   const networks = new NetworkRegistry({ ...common, ...checks }, files);
   const content = readFolder(folder);
   await networks.open(checkFiles(content, files), content);
-  const keyTokens = { audience: settings.KEY_TOKEN_AUDIENCE, clockToleranceS: settings.AUTH_CLOCK_TOLERANCE_S };
-  const authenticator = new Authenticator(keys, { ...{ keyStaleMaxS: 60, unknownKeysMax: 60, log }, keyTokens });
+  const authenticator = new Authenticator(keys, { keyStaleMaxS: 60, unknownKeysMax: 60, auth: readAuth(content), log });
   const close = async (): Promise<void> => {
     await Promise.all([networks.close(), limiter.close(), usage.close()]);
     await store.close();

@@ -79,8 +79,7 @@ export class Rig {
     const file = { name: 'Bench', chainId: 1, methods: ['eth', 'zks', 'debug_traceTransaction'], upstreams };
     const gateway = await startGateway(folder, {
       networks: Object.fromEntries(Array.from({ length: networks }, (_, index) => [`network-${index}`, file])),
-      // All keys come from one address and are unknown once, so the limit of unknown keys per address must be high.
-      ...{ keys, node, redisUrl: redis?.url, env: { UNKNOWN_KEYS_MAX: '1000000', ...env } },
+      ...{ keys, node, redisUrl: redis?.url, ...(env !== undefined && { env }) },
       ...(permissions !== undefined && { permissions }),
     });
     return {

@@ -39,7 +39,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   const [request] = readEnvelope(sent, 1).items as RpcRequest[];
   const access: KeyAccess = await authenticator.authenticate(key, '127.0.0.1');
   const [upstream] = network?.config.upstreams ?? [];
-  const transport = upstream && openTransport(upstream, { UPSTREAM_CONNECTIONS: 64, UPSTREAM_RESPONSE_MAX_BYTES: 1e9 });
+  const transport = upstream && openTransport(upstream, { connections: 64, responseMaxBytes: 1e9 });
   if (network === undefined || method === undefined || request === undefined || transport === undefined) {
     throw new Error(`no network, method or upstream for ${kind.method}`);
   }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
@@ -192,11 +193,12 @@ async function startGateway(): Promise<{ url: string; pid: number }> {
   const dataDir = join(folder, 'data');
   const [port = 0] = await freePorts(1);
   const own = { PORT: String(port), NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'error' };
-  const env = { ...process.env, ...own, WS_SOCKETS_PER_KEY: '20000' };
+  const env = { ...process.env, ...own };
   const main = join(dirname(fileURLToPath(import.meta.url)), '../bundle/main.js');
   const gateway = start(process.execPath, [main, 'start'], env);
   await untilReady(`http://127.0.0.1:${port}/readyz`);
-  const key = readFileSync(join(dataDir, 'development-key'), 'utf8').trim();
+  const create = [main, 'keys', 'create', '--name', 'bench', '--sockets', '20000', '--json'];
+  const { key } = JSON.parse(execFileSync(process.execPath, create, { env }).toString()) as { key: string };
   return { url: `ws://127.0.0.1:${port}/bench/ws/v3/${key}`, pid: pidOf(gateway) };
 }
 

@@ -19,6 +19,7 @@ import { usageCommand } from './cli/usage.ts';
 import { version } from './config/package.ts';
 import { printable } from './cli/printable.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
+import { processBounds } from './config/process-bounds.ts';
 import { readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { isPackageFolder, NetworkFilesError } from './network-files/load-networks.ts';
 
@@ -194,6 +195,8 @@ export async function runCommand(
       exitCode = exitCodes.configuration.code;
       return;
     }
+    const connections = active.UPSTREAM_CONNECTIONS;
+    const responseMaxBytes = processBounds.upstreamResponseMaxBytes;
     const showsProgress = stderr.isTTY === true && !asJson;
     const [{ diagnose }, { openTransport }] = await Promise.all([
       import('./doctor/diagnose.ts'),
@@ -203,7 +206,7 @@ export async function runCommand(
       networks: readNetworks(active.NETWORKS_DIR, env),
       settings: active,
       timeoutMs: limitS * 1000,
-      open: (upstream) => openTransport(upstream, active),
+      open: (upstream) => openTransport(upstream, { connections, responseMaxBytes }),
       onProgress: (done, all) => {
         if (showsProgress) stderr.write(done === all ? '\r\x1b[K' : `\rtested ${done} of ${all} …`);
       },

@@ -1,4 +1,5 @@
 import { adminDocument } from './admin-document.ts';
+import { authSchema } from '../gateway/auth/tokens/read-auth.ts';
 import { defaultsSchema, networkSchema } from '../gateway/network-files/options/network-schema.ts';
 import { knownChains } from './known-chains.ts';
 import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
@@ -16,6 +17,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/admin-api.json', json(adminDocument(sources.adminApi))],
     ['schemas/network.schema.json', json(networkSchema())],
     ['schemas/defaults.schema.json', json(defaultsSchema())],
+    ['schemas/auth.schema.json', json(authSchema)],
     ['schemas/generated/chains.json', lines(knownChains())],
     ...sources.providers.flatMap(({ name, others, methods }): [string, string][] =>
       others === undefined

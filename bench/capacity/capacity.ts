@@ -98,7 +98,8 @@ function start({ networks, keys }: { networks: number; keys: number }): Promise<
     ...{
       networks: files,
       keys,
-      env: { UNKNOWN_KEYS_MAX: '1000000', WS_SOCKETS_PER_KEY: '100000', CACHE_MAX_BYTES: '0' },
+      permissions: { sockets: '100000' },
+      env: { CACHE_MAX_BYTES: '0' },
     },
     script: ['--expose-gc', join(packageRoot, 'dist/bench/measured-gateway.js')],
   });

@@ -5,6 +5,7 @@ import { handleBody } from '../../gateway/call/handle-body.ts';
 import { openVerification } from '../../gateway/call/verification.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
+import { processBounds } from '../../gateway/config/process-bounds.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
 import { LocalChains } from '../../gateway/networks/local-chains.ts';
@@ -76,7 +77,7 @@ export class SimulatedGateway {
       openUpstreams.set(upstreamIdentity(config, upstream), new Upstream(upstream, upstream, parts));
     }
     this.#network = new OpenNetwork(config, {
-      ...{ settings, specs, unitsTable: {}, metrics, log: this.#log, openUpstreams },
+      ...{ settings, bounds: processBounds, specs, unitsTable: {}, metrics, log: this.#log, openUpstreams },
       ...{ checks: compileParamChecks(), resultCheck: compileResultCheck() },
       usage: new UsageLedger(usageStore),
       cache: new ResponseCache(settings.CACHE_MAX_BYTES),
@@ -154,7 +155,7 @@ export class SimulatedGateway {
       limiter: this.#limiter,
       session: { network: this.#network },
       max: SUBSCRIPTIONS_MAX,
-      kept: { memory: undefined, valuesMax: settings.FILTER_VALUES_PER_KEY },
+      kept: { memory: undefined, valuesMax: processBounds.filterValuesPerKey },
       send: (start, results) => {
         for (const result of results) deliver(`${start}${result.toString()}}}`);
       },
@@ -198,9 +199,9 @@ export class SimulatedGateway {
     await clock.sleep(REQUEST_MS);
     const response = await handleBody(Buffer.from(body), context, {
       maxItems: settings.BATCH_MAX_ITEMS,
-      maxValues: settings.CALL_MAX_VALUES,
-      maxResponseBytes: settings.BATCH_ANSWER_MAX_BYTES,
-      concurrency: settings.BATCH_CONCURRENCY,
+      maxValues: processBounds.callMaxValues,
+      maxResponseBytes: processBounds.batchResponseMaxBytes,
+      concurrency: processBounds.batchConcurrency,
     });
     this.proof = context.verification?.proof;
     return String(response?.body ?? '');

@@ -125,12 +125,12 @@ export class ChainNetwork {
     return this.#head;
   }
 
-  /** The network file for a gateway, with default settings. @param client path by which nodes identify the gateway */
+  /** The network file for a gateway. @param client path by which nodes identify the gateway */
   file(client = ''): object {
     const { name, chainId, isPool, verify } = this.options;
     const ports = [...new Set(this.nodes.map(({ server }) => server.port))];
     const upstreams = ports.map((port, index) => ({
-      ...{ name: `node-${index}`, url: `http://127.0.0.1:${port}/${client}` },
+      ...{ name: `node-${index}`, url: `http://127.0.0.1:${port}/${client}`, maxResponseBytes: 1_000_000 },
       ...(isPool || index === 0 ? {} : { websocketUrl: `ws://127.0.0.1:${port}/${client}` }),
     }));
     return { name, chainId, methods: ['eth', 'net', 'web3', 'debug_getRawBlock'], verify, upstreams };

@@ -55,7 +55,7 @@ export class SoakGateway {
     mkdirSync(own);
     const slugs = Object.keys(networks);
     const { pid, port, dataDir, paths } = await startGateway(own, {
-      ...{ networks, keys: slugs.length, env: { UPSTREAM_RESPONSE_MAX_BYTES: '1000000', ...env } },
+      ...{ networks, keys: slugs.length, env },
       script: ['--expose-gc', ...args, join(here, '../measured-gateway.js')],
     });
     const workers = await workersOf(pid, Number(env['WORKERS'] ?? 1));

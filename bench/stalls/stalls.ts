@@ -41,7 +41,7 @@ try {
       },
     },
     keys: KEYS,
-    env: { UNKNOWN_KEYS_MAX: '1000000', CACHE_MAX_BYTES: '0' },
+    env: { CACHE_MAX_BYTES: '0' },
     script: [
       '--import',
       join(packageRoot, 'dist/bench/stalls/stall-recorder.js'),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { Gate, type SlotOwner } from '../admission/gate.ts';
@@ -10,11 +11,13 @@ import { compileAccess, type KeyAccess } from './key-access.ts';
 import { InvalidPermissionsError } from './permissions/permissions.ts';
 import { digestOf, isWellFormedKey, KEY_MAX_LENGTH } from './formats/key.ts';
 import { KeyShares } from './key-shares.ts';
-import { KeyTokens, type KeyTokenOptions } from './key-tokens.ts';
+import { KeyTokens } from './key-tokens.ts';
+import type { KeyPlaces } from './sent-key.ts';
 import { KeyRecordMalformed, type KeyRecord, type KeyStore } from './stores/key-store.ts';
-import { KeySetUnavailable } from './tokens/issuer-keys.ts';
+import { KeySetUnavailable, openIssuerKeys, type IssuerKeys } from './tokens/issuer-keys.ts';
+import type { AuthConfig } from './tokens/read-auth.ts';
 import { Revocations } from './tokens/revocations.ts';
-import { TokenAuthenticator, type TokenOptions } from './token-authenticator.ts';
+import { TokenAuthenticator } from './token-authenticator.ts';
 import { isToken } from './tokens/token-form.ts';
 
 const MAX_CACHED_KEYS = 10_000;
@@ -36,10 +39,9 @@ export interface AuthenticatorOptions {
   readonly unknownKeysMax: number;
   /** Whether development keys, made at a first start, are valid. Default: no. */
   readonly allowDevelopmentKeys?: boolean;
-  /** Undefined: tokens are not accepted. */
-  readonly tokens?: TokenOptions | undefined;
-  /** Of tokens that stand beside a key. */
-  readonly keyTokens: KeyTokenOptions;
+  /** Whether keys are accepted in headers. Default: no. */
+  readonly keyHeaders?: boolean;
+  readonly auth: AuthConfig;
   /** Of the workers that serve each account together; undefined: this is the only one. */
   readonly leases?: SlotLeases | undefined;
   readonly log: Log;
@@ -93,7 +95,7 @@ export class Authenticator {
   readonly #maxGuesses: number;
   /**
    * Lookups of addresses with too many unknown keys. They wait here and are not rejected: a valid key may have the same
-   * address. REQUESTS_MAX limits how many wait.
+   * address. The limit of requests in progress limits how many wait.
    */
   readonly #limitedLookups = new Gate({
     slots: MAX_LIMITED_LOOKUPS,
@@ -102,8 +104,13 @@ export class Authenticator {
   });
   readonly #log: Log;
   readonly #shares: KeyShares;
-  readonly #tokens: TokenAuthenticator | undefined;
-  readonly #keyTokens: KeyTokens;
+  readonly #keyHeaders: boolean;
+  #keyPlaces: KeyPlaces | undefined;
+  readonly #revocations: Revocations;
+  #auth: AuthConfig | undefined;
+  #issuerKeys: IssuerKeys | undefined;
+  #tokens: TokenAuthenticator | undefined;
+  #keyTokens!: KeyTokens;
   /** Rises when any key may have changed: keys of an older generation need another lookup. */
   #generation = 0;
 
@@ -112,15 +119,42 @@ export class Authenticator {
     this.#maxGuesses = options.unknownKeysMax;
     this.#log = options.log;
     this.#shares = new KeyShares(options.leases);
-    this.#keyTokens = new KeyTokens(options.keyTokens);
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
-    if (options.tokens !== undefined) {
-      this.#tokens = new TokenAuthenticator(options.tokens, new Revocations(store, options.keyStaleMaxS), this.#shares);
-    }
+    this.#keyHeaders = options.keyHeaders ?? false;
+    this.#revocations = new Revocations(store, options.keyStaleMaxS);
+    this.configure(options.auth);
     store.onChange((digest) => {
       this.#invalidate(digest);
     });
+  }
+
+  /** Where requests may have a key or token. Undefined: in the path only. */
+  get keyPlaces(): KeyPlaces | undefined {
+    return this.#keyPlaces;
+  }
+
+  /** Follows a change of auth.yaml. Tokens of open WebSockets are verified again. */
+  configure(auth: AuthConfig): void {
+    const before = this.#auth;
+    if (isDeepStrictEqual(auth, before)) return;
+    this.#auth = auth;
+    this.#keyTokens = new KeyTokens(auth.keyTokens);
+    const { issuer } = auth;
+    if (issuer?.keySet !== before?.issuer?.keySet) {
+      this.#issuerKeys?.close();
+      this.#issuerKeys = issuer && openIssuerKeys(issuer.keySet, this.#staleMaxMs, this.#log);
+    }
+    const keys = this.#issuerKeys;
+    const places = { keyHeaders: this.#keyHeaders, tokens: issuer !== undefined };
+    this.#keyPlaces =
+      places.keyHeaders || places.tokens ? { ...places, tokensInPath: issuer?.tokensInPath === true } : undefined;
+    this.#tokens =
+      issuer && keys && new TokenAuthenticator({ ...issuer, keys, log: this.#log }, this.#revocations, this.#shares);
+  }
+
+  close(): void {
+    this.#issuerKeys?.close();
   }
 
   /**

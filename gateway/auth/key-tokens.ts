@@ -10,6 +10,7 @@ import type { PermissionTexts } from './permissions/permissions.ts';
 import type { TokenKey } from './permissions/token-keys.ts';
 import { invalidSignature, rejectClaims } from './token-authenticator.ts';
 import { jose } from './tokens/jose.ts';
+import type { KeyTokenConfig } from './tokens/read-auth.ts';
 import { isToken } from './tokens/token-form.ts';
 
 const MAX_VERIFIED = 10_000;
@@ -17,21 +18,15 @@ const MAX_VERIFIED = 10_000;
 /** The claims that narrow a key, with their permissions. */
 const claims = { methods: 'methods', addresses: 'contracts', origins: 'origins', user_agents: 'userAgents' } as const;
 
-export interface KeyTokenOptions {
-  /** Claim `aud`. */
-  readonly audience: string;
-  readonly clockToleranceS: number;
-}
-
 /**
  * Narrows keys by tokens in Infura's form: they stand beside the key, are signed with a key whose public key is registered with
  * it, and have no issuer and no subject. Verified tokens are cached for as long as the record of their key is the same.
  */
 export class KeyTokens {
-  readonly #options: KeyTokenOptions;
+  readonly #options: KeyTokenConfig;
   readonly #verified = new LRUCache<string, KeyAccess>(maxEntries(MAX_VERIFIED));
 
-  constructor(options: KeyTokenOptions) {
+  constructor(options: KeyTokenConfig) {
     this.#options = options;
   }
 
@@ -63,7 +58,7 @@ export class KeyTokens {
   }
 
   async #readToken(text: string, key: TokenKey): Promise<{ endsAt: number; ceiling: PermissionTexts }> {
-    const { audience, clockToleranceS: clockTolerance } = this.#options;
+    const { keyTokenAudience: audience, clockToleranceS: clockTolerance } = this.#options;
     const { publicKey, algorithm } = key;
     const checks = { algorithms: [algorithm], audience, clockTolerance, requiredClaims: ['exp'] };
     try {

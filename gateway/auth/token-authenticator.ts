@@ -3,32 +3,32 @@ import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { DEFAULT_CONCURRENCY } from '../admission/key-share.ts';
 import { maxEntries } from '../config/max-entries.ts';
+import { processBounds } from '../config/process-bounds.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import { keyIdOf } from './formats/key.ts';
+import { digestOf, keyIdOf } from './formats/key.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import type { KeyShares } from './key-shares.ts';
 import { permissionText } from './permissions/permissions-in-files.ts';
 import { InvalidPermissionsError, type PermissionTexts } from './permissions/permissions.ts';
 import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
 import { jose } from './tokens/jose.ts';
-import { isClaimable, type Plans } from './tokens/plans.ts';
+import { isClaimable, type IssuerConfig, type Plans } from './tokens/read-auth.ts';
 import { subjectDigest, tokenIdDigest, type Revocations, type TokenFacts } from './tokens/revocations.ts';
 
 const MAX_VERIFIED = 10_000;
 /** Longest rest of the life of a token in a URL: URLs are in logs of proxies and browsers. */
 const MAX_IN_PATH_MS = 900_000;
 const WARNING_INTERVAL_MS = 60_000;
+/** A key may have more, a claim only below a ceiling of the operator. */
+const claimCeiling: PermissionTexts = {
+  concurrency: String(DEFAULT_CONCURRENCY),
+  sockets: String(processBounds.socketsPerKey),
+  subscriptions: String(processBounds.subscriptionsPerKey),
+};
 
-export interface TokenOptions {
+export interface TokenOptions extends IssuerConfig {
   readonly keys: IssuerKeys;
-  readonly issuer: string;
-  readonly audience: string;
-  readonly algorithms: readonly string[];
-  readonly clockToleranceS: number;
-  /** Name of the claim with permissions or a plan. */
-  readonly claim: string;
-  readonly plans: Plans;
   readonly log: Log;
 }
 
@@ -82,6 +82,7 @@ export class TokenAuthenticator {
 
   /** Whether a verified token is valid now, and `marginMs` from now. @throws RpcError (or rejects with it), as `verify` */
   confirm(access: KeyAccess, token: TokenFacts, marginMs: number): KeyAccess | Promise<KeyAccess> {
+    if (token.config !== this.#options) return this.verify(token.text, digestOf(token.text), false);
     if (clock.unixMs() >= token.endsAt) throw new RpcError('token-invalid', 'invalid token: it has expired');
     this.#shares.renew(access);
     const keys = this.#options.keys.current();
@@ -105,7 +106,7 @@ export class TokenAuthenticator {
       throw new RpcError('key-store-unreachable', undefined, { cause });
     }
     if (verified === undefined) throw invalidSignature();
-    return this.#accessOf(verified);
+    return this.#accessOf(verified, text);
   }
 
   /**
@@ -132,13 +133,18 @@ export class TokenAuthenticator {
     return undefined;
   }
 
-  #accessOf({ payload, verifiedBy }: VerifiedToken): KeyAccess {
-    const { issuer, clockToleranceS, claim, plans } = this.#options;
+  #accessOf({ payload, verifiedBy }: VerifiedToken, text: string): KeyAccess {
+    const { issuer, clockToleranceS, claim } = this.#options;
     const { exp = 0 } = payload;
     const digest = subjectDigest(issuer, textIn(payload, 'sub'));
     const digests = payload.jti === undefined ? [digest] : [digest, tokenIdDigest(issuer, textIn(payload, 'jti'))];
-    const token = { digests, verifiedBy, expiresAt: exp * 1_000, endsAt: (exp + clockToleranceS) * 1_000 };
-    const { permissions, ceiling } = grantOf(Object.hasOwn(payload, claim) ? payload[claim] : undefined, claim, plans);
+    const ends = { expiresAt: exp * 1_000, endsAt: (exp + clockToleranceS) * 1_000 };
+    const token = { digests, verifiedBy, ...ends, text, config: this.#options };
+    const { permissions, ceiling } = grantOf(
+      Object.hasOwn(payload, claim) ? payload[claim] : undefined,
+      claim,
+      this.#options,
+    );
     const record = { id: keyIdOf(digest), name: 'token', createdAt: '', permissions };
     // Longer than an id, so that no user can choose a subject that shares the limits of a key.
     const account = `token:${digest.slice(0, 32)}`;
@@ -184,7 +190,7 @@ function checkLifeInPath({ expiresAt }: TokenFacts, isInPath: boolean): void {
 function grantOf(
   claim: unknown,
   name: string,
-  { plans, default: defaultPlan, ceiling }: Plans,
+  { plans, defaultPlan, ceiling }: Plans,
 ): { permissions: PermissionTexts; ceiling?: PermissionTexts | undefined } {
   const plan = claim === undefined ? defaultPlan : claim;
   if (typeof plan === 'string') {
@@ -205,7 +211,7 @@ function grantOf(
     }
     permissions[field] = text;
   }
-  return { permissions, ceiling: { concurrency: String(DEFAULT_CONCURRENCY), ...ceiling } };
+  return { permissions, ceiling: { ...claimCeiling, ...ceiling } };
 }
 
 /** What the token has is not quoted. @throws RpcError token-invalid if its signature is valid and a claim is not */

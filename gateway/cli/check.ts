@@ -17,11 +17,10 @@ import { columns } from './columns.ts';
 import { printableInLine } from './printable.ts';
 import { describeActive } from './running-gateway.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
-import { readPlans } from '../auth/tokens/plans.ts';
+import { readAuth } from '../auth/tokens/read-auth.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 
-type CheckedSettings = Pick<Settings, 'NETWORKS_DIR'> &
-  Partial<Pick<Settings, 'UNITS_FILE' | 'CALL_TIMEOUT_MS' | 'AUTH_PLANS_FILE'>>;
+type CheckedSettings = Pick<Settings, 'NETWORKS_DIR'> & Partial<Pick<Settings, 'UNITS_FILE' | 'CALL_TIMEOUT_MS'>>;
 
 /** Result of `gatehouse check`. */
 export interface CheckReport {
@@ -49,7 +48,7 @@ interface CheckedNetwork {
 }
 
 /**
- * Validates all network files of NETWORKS_DIR, and the files of UNITS_FILE and AUTH_PLANS_FILE, as `gatehouse start` does. Sends nothing to upstreams.
+ * Validates all files of NETWORKS_DIR, and the file of UNITS_FILE, as `gatehouse start` does. Sends nothing to upstreams.
  * @param running active configuration of a running gateway
  */
 export function checkNetworks(
@@ -97,18 +96,13 @@ export function listNetworks(networks: readonly NetworkConfig[], asJson: boolean
 }
 
 function checkedNetworks(
-  {
-    NETWORKS_DIR: folder,
-    UNITS_FILE: unitsFile,
-    CALL_TIMEOUT_MS: callTimeoutMs,
-    AUTH_PLANS_FILE: plansFile,
-  }: CheckedSettings,
+  { NETWORKS_DIR: folder, UNITS_FILE: unitsFile, CALL_TIMEOUT_MS: callTimeoutMs }: CheckedSettings,
   env: Readonly<Record<string, string | undefined>>,
 ): CheckedNetwork[] {
   const found: FileDiagnostic[] = [];
   const networks = collect(found, () => readNetworks(folder, env, callTimeoutMs));
   collect(found, () => readUnits(unitsFile, networks, methodFacts));
-  collect(found, () => readPlans(plansFile));
+  collect(found, () => readAuth(readFolder(folder)));
   if (networks === undefined || found.length > 0) throw new NetworkFilesError(found);
   return networks.map((network) => ({
     file: join(findFolder(folder), `${network.slug}.yaml`),

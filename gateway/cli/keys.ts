@@ -4,6 +4,7 @@ import { importKeys } from '../backup/import-keys.ts';
 import { openLog } from '../config/log.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { keyIdOf } from '../auth/formats/key.ts';
+import { readAuth } from '../auth/tokens/read-auth.ts';
 import { subjectDigest } from '../auth/tokens/revocations.ts';
 import { durationOf } from '../auth/formats/duration.ts';
 import { KeyStore, mergePermissions } from '../auth/stores/key-store.ts';
@@ -13,6 +14,7 @@ import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
 import type { PermissionTexts } from '../auth/permissions/permissions.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
+import { readFolder } from '../network-files/load-networks.ts';
 import { namespaceOf } from '../network-files/namespace-of.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import { readUsage } from '../usage/read-usage.ts';
@@ -36,7 +38,7 @@ import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.t
 export const OPEN_TIMEOUT_MS = 1_500;
 
 export interface KeysCommandContext {
-  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR' | 'AUTH_ISSUER'>;
+  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'>;
   /** Standard input, for `--key-stdin`. */
   readonly input: AsyncIterable<Uint8Array | string>;
   /** Write text unchanged to standard output and standard error. */
@@ -68,10 +70,10 @@ export function keysCommand(context: KeysCommandContext): Command {
     }
   };
   const issuerOfTokens = (): string => {
-    const { AUTH_ISSUER: issuer } = context.settings();
-    if (issuer === undefined)
-      throw new SettingsError(['AUTH_ISSUER is not set: subjects and token ids are those of an issuer']);
-    return issuer;
+    const { NETWORKS_DIR: folder } = context.settings();
+    const { issuer } = readAuth(readFolder(folder), false);
+    if (issuer !== undefined) return issuer.issuer;
+    throw new SettingsError([`auth.yaml in ${folder} has no issuer: subjects and token ids are those of an issuer`]);
   };
   const printResult = (result: CreatedKey, json: true | undefined, summary: string): void => {
     out(json ? `${JSON.stringify(result)}\n` : `${summary}${secretTexts(result)}\n`);
@@ -241,7 +243,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .option('--json', 'print the id, the issuer and the record on one line')
     .addHelpText(
       'after',
-      `\nAUTH_ISSUER must be set, as for the gateways.\n${examples(
+      `\nThe issuer is that of auth.yaml in NETWORKS_DIR.\n${examples(
         'keys revoke-tokens --subject user-17',
         'keys revoke-tokens --subject user-17 --undo',
       )}`,
@@ -305,7 +307,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .command('usage')
     .description('Show the usage of a key, team or subject of tokens by day, network and method')
     .argument('[id]', 'key id, from `keys list`, team:<name>, or public for calls without a key')
-    .option('--subject <sub>', 'claim `sub` of tokens of AUTH_ISSUER, in place of the id')
+    .option('--subject <sub>', 'claim `sub` of tokens of the issuer in auth.yaml, in place of the id')
     .option('--rotated', 'add the usage of keys that the key replaced by rotation, and of those that replaced it')
     .option('--days <number>', `number of days, at most ${USAGE_RETENTION_DAYS}`, '30')
     .option('--json', 'print an array of rows on one line')

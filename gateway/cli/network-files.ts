@@ -5,7 +5,7 @@ import { findAnvil } from '../config/find-anvil.ts';
 import { commandName } from './command-name.ts';
 import { knownChain, type KnownChain } from '../network-files/chains/known-chain.ts';
 import type { Env } from '../network-files/expand/expand-text.ts';
-import { loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
+import { isNetwork, loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
 import { isSlug, reservedSlugs } from '../network-files/options/slug.ts';
 import { methodFacts } from '../spec/method-facts.ts';
 
@@ -81,9 +81,9 @@ export function newNetworkPath(
 ): string {
   if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder}: ${commandName} init creates it`);
   const name = slug ?? defaultSlug;
-  if (!isSlug(name) || reservedSlugs.has(name)) {
+  if (!isSlug(name) || reservedSlugs.has(name) || !isNetwork(name)) {
     throw new NetworkFileError(
-      `${name} cannot be a slug: expected lower-case letters, digits and hyphens, and no path that Gatehouse uses; set --slug`,
+      `${name} cannot be a slug: expected lower-case letters, digits and hyphens, and no path or file that Gatehouse uses; set --slug`,
     );
   }
   const existing = slug === undefined ? networkWithChainId(folder, env, chainId) : undefined;

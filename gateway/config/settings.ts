@@ -1,6 +1,5 @@
 import { logLevels } from './log-level.ts';
 import { adminTokensOf } from './admin-tokens.ts';
-import { parseUrl } from './parse-url.ts';
 import { parseSetting, type SettingRow } from './parse-setting.ts';
 
 /** Every setting of the gateway, by its environment variable. docs/reference/settings.md is generated from this table. */
@@ -90,58 +89,6 @@ const table = {
     default: 'off',
     meaning: '`on`: keys are also accepted in the headers `X-API-Key` and `Authorization: Bearer`',
   },
-  KEY_TOKEN_AUDIENCE: {
-    type: 'string',
-    default: 'infura.io',
-    meaning: 'Claim `aud` of tokens beside a key, which a public key that is registered with the key verifies',
-  },
-  AUTH_JWKS_URL: {
-    type: 'string',
-    default: undefined,
-    meaning: 'URL of the key set of a token issuer (JWKS), https or loopback: its JSON Web Tokens are accepted as keys',
-  },
-  AUTH_JWKS_FILE: { type: 'string', default: undefined, meaning: 'File with that key set, in place of a URL' },
-  AUTH_ISSUER: {
-    type: 'string',
-    default: undefined,
-    meaning: 'Claim `iss` that tokens must have; required with a key set',
-  },
-  AUTH_AUDIENCE: {
-    type: 'string',
-    default: undefined,
-    meaning: 'Claim `aud` that tokens must have; required with a key set',
-  },
-  AUTH_ALGORITHMS: {
-    type: 'algorithms',
-    default: 'RS256,PS256,ES256,EdDSA',
-    meaning: 'Signature algorithms of tokens; symmetric ones are not possible',
-  },
-  AUTH_CLOCK_TOLERANCE_S: {
-    type: 'amount',
-    default: 5,
-    meaning: 'Seconds by which the clock of the token issuer may differ',
-  },
-  AUTH_CLAIM: {
-    type: 'string',
-    default: 'gatehouse',
-    meaning: 'Claim of a token with the permissions of a key, or with the name of a plan',
-  },
-  AUTH_PLANS_FILE: {
-    type: 'string',
-    default: undefined,
-    meaning: 'File with the plans that tokens may name, the default plan, and the ceiling of permissions in claims',
-  },
-  AUTH_TOKENS_IN_PATH: {
-    type: ['off', 'on'],
-    default: 'off',
-    meaning: '`on`: a WebSocket URL may have a token in place of the key, with at most 15 minutes to live',
-  },
-  UNKNOWN_KEYS_MAX: {
-    type: 'count',
-    default: 500,
-    isDivided: true,
-    meaning: 'Unknown keys per client address in 10 s; past it they are 429, and lookups for the address are queued',
-  },
   TRUSTED_PROXIES: {
     type: 'ranges',
     default: undefined,
@@ -176,30 +123,16 @@ const table = {
     default: 1_000_000_000,
     meaning: 'Maximum of `cache.db` in DATA_DIR, which has responses about final blocks over restarts; 0 turns it off',
   },
-  BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Maximum request body, also after gunzip' },
+  BODY_MAX_BYTES: {
+    type: 'count',
+    default: 5_000_000,
+    meaning: 'Maximum request body, also after gunzip, and WebSocket message',
+  },
   CONNECTIONS_MAX: {
     type: 'count',
     default: 5_000,
     isDivided: true,
     meaning: 'Maximum open HTTP connections on a port; past it, the oldest without a request in progress is closed',
-  },
-  REQUESTS_MAX: {
-    type: 'count',
-    default: 10_000,
-    isDivided: true,
-    meaning: 'Maximum requests in progress; past it 503',
-  },
-  NETWORK_CONCURRENCY: {
-    type: 'count',
-    default: 1000,
-    isDivided: true,
-    meaning: 'Maximum calls of one network in progress at its upstreams',
-  },
-  NETWORK_QUEUE_MAX: {
-    type: 'count',
-    default: 1000,
-    isDivided: true,
-    meaning: 'Maximum calls of one network queued, up to 1 s each, for a place among those; past it 503',
   },
   BODIES_MAX_BYTES: {
     type: 'count',
@@ -219,14 +152,7 @@ const table = {
     default: undefined,
     meaning: 'Responses above this size are gzipped for clients that accept it; unset: none',
   },
-  CALL_MAX_VALUES: {
-    type: 'count',
-    default: 20_000,
-    meaning: 'Maximum members and elements of one call, those of its parameters at all depths together',
-  },
   BATCH_MAX_ITEMS: { type: 'count', default: 1000, meaning: 'Maximum calls in a batch' },
-  BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Maximum size of a batch response' },
-  BATCH_CONCURRENCY: { type: 'count', default: 50, meaning: 'Maximum calls of one batch in progress' },
   REQUEST_TIMEOUT_MS: { type: 'count', default: 30_000, meaning: 'Time for a request to arrive completely' },
   CALL_TIMEOUT_MS: {
     type: 'count',
@@ -239,35 +165,11 @@ const table = {
     meaning:
       'Time for one attempt at one upstream, unless a network file has one; unset: 5 s for lookups, 10 s for execution and lists, 60 s for traces',
   },
-  UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Maximum size of an upstream response' },
   UPSTREAM_CONNECTIONS: {
     type: 'count',
     default: 256,
     isDivided: true,
     meaning: 'Maximum connections to one upstream, and calls in progress there',
-  },
-  WS_MESSAGE_MAX_BYTES: {
-    type: 'count',
-    default: undefined,
-    meaning: 'Maximum size of a WebSocket message; unset: BODY_MAX_BYTES',
-  },
-  WS_MESSAGES_MAX: { type: 'count', default: 100, meaning: 'Maximum messages of one WebSocket in progress' },
-  WS_UNREAD_MAX_BYTES: {
-    type: 'count',
-    default: 32_000_000,
-    meaning: 'Maximum bytes of unread responses of one WebSocket; past it the socket is dropped',
-  },
-  WS_SOCKETS_PER_KEY: { type: 'count', default: 1000, meaning: 'Maximum open WebSockets per key' },
-  WS_SUBSCRIPTIONS_PER_KEY: {
-    type: 'count',
-    default: 10_000,
-    meaning: 'Maximum open subscriptions per key; every 100 addresses and topics of a filter count as one more',
-  },
-  FILTER_VALUES_PER_KEY: {
-    type: 'count',
-    default: 50_000,
-    isDivided: true,
-    meaning: 'Maximum addresses, topics and hashes of all open filters and subscriptions of a key',
   },
   DRAIN_DELAY_MS: {
     type: 'amount',
@@ -285,6 +187,38 @@ export type Settings = {
     : SettingValue<Table[Name]>;
 };
 
+const inAuth = (members: string): string => `write ${members} in auth.yaml, in the folder of network files`;
+
+const fixed = 'remove it: docs/security.md has the fixed bound';
+
+/** What replaces the settings of former versions. */
+const formerSettings: Readonly<Record<string, string>> = {
+  AUTH_ALGORITHMS: inAuth('algorithms: […]'),
+  AUTH_AUDIENCE: inAuth('audience: …'),
+  AUTH_CLAIM: inAuth('claim: …'),
+  AUTH_CLOCK_TOLERANCE_S: inAuth('clockToleranceS: …'),
+  AUTH_ISSUER: inAuth('issuer: …'),
+  AUTH_JWKS_FILE: inAuth('keySet: …'),
+  AUTH_JWKS_URL: inAuth('keySet: …'),
+  AUTH_PLANS_FILE: inAuth('plans: …, defaultPlan: … and ceiling: …'),
+  AUTH_TOKENS_IN_PATH: inAuth('tokensInPath: true'),
+  BATCH_ANSWER_MAX_BYTES: fixed,
+  BATCH_CONCURRENCY: fixed,
+  CALL_MAX_VALUES: fixed,
+  FILTER_VALUES_PER_KEY: fixed,
+  KEY_TOKEN_AUDIENCE: inAuth('keyTokenAudience: …'),
+  NETWORK_CONCURRENCY: `${fixed}; limits of an upstream are in network files`,
+  NETWORK_QUEUE_MAX: fixed,
+  REQUESTS_MAX: `${fixed}; keys have --concurrency`,
+  UNKNOWN_KEYS_MAX: fixed,
+  UPSTREAM_RESPONSE_MAX_BYTES: 'write maxResponseBytes: … at the upstream in its network file',
+  WS_MESSAGE_MAX_BYTES: 'BODY_MAX_BYTES bounds WebSocket messages too',
+  WS_MESSAGES_MAX: fixed,
+  WS_SOCKETS_PER_KEY: 'keys have --sockets, by default 1000',
+  WS_SUBSCRIPTIONS_PER_KEY: 'keys have --subscriptions, by default 10000',
+  WS_UNREAD_MAX_BYTES: fixed,
+};
+
 export const settingRows = Object.entries(table).map(([name, row]: [string, SettingRow]) => ({ name, ...row }));
 
 /** The settings of one of several workers: bounds of the whole machine are divided among them. */
@@ -296,7 +230,7 @@ export function shareOf(settings: Settings, workers: number): Settings {
 }
 
 /** 0 turns off. */
-function partOf(bound: number, workers: number): number {
+export function partOf(bound: number, workers: number): number {
   return bound === 0 ? 0 : Math.max(1, Math.floor(bound / workers));
 }
 
@@ -313,6 +247,9 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   for (const row of settingRows) {
     const given = env[row.name];
     settings[row.name] = given === undefined || given === '' ? row.default : parseSetting(row, given, problems);
+  }
+  for (const [name, successor] of Object.entries(formerSettings)) {
+    if ((env[name] ?? '') !== '') problems.push(`${name} is no setting any more: ${successor}`);
   }
   for (const name of ['ADMIN_TOKEN', 'ADMIN_TOKENS']) {
     if (settings[name] === undefined || settings['OPS_PORT'] !== undefined) continue;
@@ -332,38 +269,8 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   if (settings['CACHE_REDIS_URL'] !== undefined && settings['CACHE_MAX_BYTES'] === 0) {
     problems.push('CACHE_REDIS_URL: requires the cache in memory, which CACHE_MAX_BYTES=0 turns off');
   }
-  problems.push(...problemsOfTokens(settings as Settings));
   if (problems.length > 0) throw new SettingsError(problems);
   return settings as Settings;
-}
-
-/** Problems of the settings for tokens of one's own users together. */
-function problemsOfTokens(settings: Settings): string[] {
-  const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: file, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = settings;
-  const problems: string[] = [];
-  if (url === undefined && file === undefined) {
-    // AUTH_ISSUER alone serves `gatehouse keys`.
-    const others = Object.keys(table).filter((name) => name.startsWith('AUTH_') && name !== 'AUTH_ISSUER');
-    for (const name of others as (keyof Table)[]) {
-      if (settings[name] !== table[name].default) problems.push(`${name}: requires AUTH_JWKS_URL or AUTH_JWKS_FILE`);
-    }
-    return problems;
-  }
-  if (url !== undefined && file !== undefined)
-    problems.push('AUTH_JWKS_FILE: AUTH_JWKS_URL is set too; remove one of them');
-  if (url !== undefined && !isSafeUrl(url)) {
-    problems.push('AUTH_JWKS_URL: expected an https URL, or an http URL of this machine (127.0.0.1, localhost)');
-  }
-  // Without them, a token that the issuer signed for another service would be valid here.
-  if (issuer === undefined) problems.push('AUTH_ISSUER: required with a key set');
-  if (audience === undefined) problems.push('AUTH_AUDIENCE: required with a key set');
-  return problems;
-}
-
-function isSafeUrl(text: string): boolean {
-  const url = parseUrl(text);
-  if (url?.protocol === 'https:') return true;
-  return url?.protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
 }
 
 /** Invalid settings: one line per error, shown to the operator as it is. */

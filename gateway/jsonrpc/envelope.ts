@@ -11,7 +11,7 @@ const CLOSE_BRACKET = 93;
 
 /**
  * Bounds of the nesting of a body, above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a
- * dozen parameters each has fewer values. One call has fewer values than a body (CALL_MAX_VALUES).
+ * dozen parameters each has fewer values. One call has fewer values than a body (`callMaxValues`).
  */
 const MAX_NESTING = { depth: 64, values: 200_000 };
 
@@ -159,7 +159,7 @@ function parse(bytes: Buffer, text: string, maxValues: number): unknown {
   const values = Math.min(maxValues, MAX_NESTING.values);
   if (exceeds(bytes, { ...MAX_NESTING, values })) {
     if (exceeds(bytes, MAX_NESTING)) throw new RpcError('nested-too-deep');
-    const problem = `CALL_MAX_VALUES is ${values}: the call has more members and elements`;
+    const problem = `the call has more than ${values} members and elements`;
     throw new RpcError('nested-too-deep', `invalid request: ${problem}`);
   }
   return parseJson(text);

@@ -227,6 +227,6 @@ function boundOf(message: string): RejectionRule {
 
 /** Some responses of a batch do not fit. */
 export function batchBytesRejection(maxBytes: number): RpcError {
-  const message = `BATCH_ANSWER_MAX_BYTES is ${maxBytes}: the responses of this batch are larger; fewer calls would fit`;
+  const message = `the responses of this batch have more than ${maxBytes} bytes; fewer calls would fit`;
   return new RpcError('response-too-large', message);
 }

@@ -101,7 +101,7 @@ export const instruments = {
   gatehouse_calls_queued: {
     kind: 'gauge',
     labels: ['network'],
-    help: 'Calls queued because NETWORK_CONCURRENCY calls of their network are in progress at its upstreams',
+    help: 'Calls queued because 1000 calls of their network are in progress at its upstreams',
   },
   gatehouse_calls_total: {
     kind: 'counter',
@@ -211,7 +211,7 @@ export const instruments = {
   gatehouse_memory_rejections_total: {
     kind: 'counter',
     labels: ['reason'],
-    help: 'Rejections for want of memory, by reason: budget (used up), share (of the key or address), requests (REQUESTS_MAX), connection (closed: its client does not read, or pipelines too much, or it is idle beyond CONNECTIONS_MAX)',
+    help: 'Rejections for want of memory, by reason: budget (used up), share (of the key or address), requests (in progress), connection (closed: its client does not read, or pipelines too much, or it is idle beyond CONNECTIONS_MAX)',
   },
   gatehouse_network_head_block: {
     kind: 'gauge',

@@ -16,6 +16,9 @@ const MAX_SHOWN_DIAGNOSTICS = 100;
 
 const DIGEST_LENGTH = 16;
 
+/** Name of the file, without `.yaml`, about tokens: `readAuth` reads it. It is no network. */
+export const AUTH = 'auth';
+
 /** A diagnostic of a network file. Without line and column it is about the whole file, without file about the folder. */
 export interface FileDiagnostic {
   readonly file?: string;
@@ -66,9 +69,8 @@ export function loadNetworks(options: LoadOptions): NetworkConfig[] {
 
 /** Reads each file once, without validation. */
 export function readFolder(folder: string): FolderContent {
-  const listed = listFiles(findFolder(folder));
-  const files = Array.isArray(listed) ? listed.map(readFile) : [];
-  const diagnostics = Array.isArray(listed) ? [] : [listed];
+  const { paths, diagnostics } = listFiles(findFolder(folder));
+  const files = paths.map(readFile);
   const content = files.map(({ file, text, diagnostic }) => [basename(file), text, diagnostic]);
   const digest = hashOf([content, diagnostics]).slice(0, DIGEST_LENGTH);
   const secretFiles = secretFilesIn(files.map(({ text = '' }) => text));
@@ -77,9 +79,9 @@ export function readFolder(folder: string): FolderContent {
 
 /** Validates all files. @throws NetworkFilesError with all diagnostics */
 export function checkFiles(content: FolderContent, options: LoadOptions): NetworkConfig[] {
-  const shared = checkDefaults(content.files.find(isDefaults));
+  const shared = checkDefaults(content.files.find(({ slug }) => slug === DEFAULTS));
   const files = shared.isUsable
-    ? content.files.filter((file) => !isDefaults(file)).map((file) => checkFile(file, options, shared.defaults))
+    ? content.files.filter(({ slug }) => isNetwork(slug)).map((file) => checkFile(file, options, shared.defaults))
     : [];
   const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
   const conflicts = findConflicts(networks);
@@ -121,8 +123,9 @@ function checkDefaults(file: NetworkFile | undefined): CheckedDefaults {
   return { file: file.file, defaults, diagnostics, isUsable: defaults !== undefined };
 }
 
-function isDefaults({ slug }: NetworkFile): boolean {
-  return slug === DEFAULTS;
+/** Whether a file with this name is a network. */
+export function isNetwork(slug: string): boolean {
+  return slug !== DEFAULTS && slug !== AUTH;
 }
 
 function isOwn({ isInDefaults }: Located): boolean {
@@ -141,26 +144,25 @@ export function isPackageFolder(folder: string): boolean {
 
 const packageFolder = join(packageRoot, 'networks');
 
-/** @returns the paths of the files, or a diagnostic of the folder */
-function listFiles(folder: string): string[] | FileDiagnostic {
+function listFiles(folder: string): { paths: string[]; diagnostics: FileDiagnostic[] } {
   let names: string[];
   try {
     names = readdirSync(folder);
   } catch {
     const absolute = resolve(folder) === folder ? '' : ` (that is ${resolve(folder)})`;
-    return { message: `${folder}${absolute}: the folder of network files cannot be read; set NETWORKS_DIR` };
+    const message = `${folder}${absolute}: the folder of network files cannot be read; set NETWORKS_DIR`;
+    return { paths: [], diagnostics: [{ message }] };
   }
   const files = names.filter(isNetworkFile).sort();
-  if (!files.some((name) => basename(name, extname(name)) !== DEFAULTS))
-    return { message: `${folder}: the folder has no network file (<slug>.yaml)` };
-  return files.map((name) => join(folder, name));
+  const hasNetwork = files.some((name) => isNetwork(basename(name, extname(name))));
+  const diagnostics = hasNetwork ? [] : [{ message: `${folder}: the folder has no network file (<slug>.yaml)` }];
+  return { paths: files.map((name) => join(folder, name)), diagnostics };
 }
 
 /** Slugs of the networks that have a file, valid or not; none if the folder cannot be read. */
 export function slugsIn(folder: string): string[] {
-  const files = listFiles(findFolder(folder));
-  if (!Array.isArray(files)) return [];
-  return files.map((file) => basename(file, extname(file))).filter((slug) => slug !== DEFAULTS);
+  const { paths } = listFiles(findFolder(folder));
+  return paths.map((file) => basename(file, extname(file))).filter(isNetwork);
 }
 
 /** Decides by the name. Hidden files and backup files of editors are not network files. */

@@ -2,6 +2,7 @@ import type { SlotLeases } from '../admission/slot-lease.ts';
 import type { ResponseCache } from '../cache/response-cache.ts';
 import type { DurableCache } from '../cache/durable-cache.ts';
 import type { Log } from '../config/log.ts';
+import type { ProcessBounds } from '../config/process-bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LocalChains } from './local-chains.ts';
 import type { MemoryBudget } from '../memory/memory-budget.ts';
@@ -19,6 +20,7 @@ import type { WorkerLink } from '../workers/worker-link.ts';
 /** The parts that all networks of a gateway share. */
 export interface NetworkParts {
   readonly settings: Settings;
+  readonly bounds: ProcessBounds;
   readonly specs: readonly MethodSpec[];
   /** Request units in place of those in schemas/methods, for all networks. */
   readonly unitsTable: UnitsTable;

@@ -92,7 +92,7 @@ export class OpenNetwork implements Network {
    * @param previous the active network with the same slug, if any
    */
   constructor(config: NetworkConfig, parts: NetworkParts, previous?: Network) {
-    const { settings, metrics, specs } = parts;
+    const { settings, bounds, metrics, specs } = parts;
     const { slug, methods: names, openMethods, developmentMethods } = config;
     const replaceable: ReplaceableConfig = config;
     const { chainId, development }: ChainConfig = config;
@@ -123,7 +123,6 @@ export class OpenNetwork implements Network {
     this.#verificationOf = (method) => verificationOf(method, verify);
     this.isVerified = Object.keys(verify.agree).length > 0 || levels.some((level) => isStronger(level, 'observe'));
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
-    const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
     const onQueued = metrics.queueMetric(slug);
     const evidenceInFlight = new CoalescedCalls(chain);
     const routerOptions = {
@@ -137,7 +136,7 @@ export class OpenNetwork implements Network {
       ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
       metrics: metrics.routing.networkMetrics(slug, replaceable.private?.fallbackAfterMs !== undefined),
       // Calls in progress still count towards the concurrency.
-      slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
+      slots: reusable?.router.slots ?? openSlots(bounds.networkConcurrency, bounds.networkQueueMax, onQueued),
       verifier: new Verifier({
         ...{ upstreams, permitted, chain, differences: this.differences, log },
         hasAudits: levels.includes('observe'),
@@ -270,10 +269,10 @@ function sourcesIn(router: Router): SubscriptionSources {
 function openFilters(
   slug: string,
   subscriptions: NetworkSubscriptions,
-  { specs, memory, settings, link }: NetworkParts,
+  { specs, memory, bounds, link }: NetworkParts,
 ): NetworkFilters {
   const logs = specOf(nodeMethods.logs, specs);
-  const kept = { memory, valuesMax: settings.FILTER_VALUES_PER_KEY };
+  const kept = { memory, valuesMax: bounds.filterValuesPerKey };
   return new NetworkFilters({ subscriptions, logs, kept, peers: link && new FilterPeers(link, slug) });
 }
 
@@ -326,7 +325,7 @@ function openUpstreams(config: NetworkConfig, parts: NetworkParts, log: Log): Up
 function openUpstream(
   chain: ChainConfig,
   config: UpstreamConfig,
-  { settings, metrics, localChains, memory, link, leases }: NetworkParts,
+  { settings, bounds, metrics, localChains, memory, link, leases }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
   const fixed: FixedUpstreamOptions = config;
@@ -335,8 +334,9 @@ function openUpstream(
   // A spawned node serves HTTP and WebSocket on the same port.
   const websocketUrl = fixed.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
   // Transports connect with the first call.
-  const http = url === undefined ? undefined : openHttp(url, fixed, settings, memory);
-  const webSocket = websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, fixed, settings, memory);
+  const ofTransport = { connections: settings.UPSTREAM_CONNECTIONS, responseMaxBytes: bounds.upstreamResponseMaxBytes };
+  const http = url === undefined ? undefined : openHttp(url, fixed, ofTransport, memory);
+  const webSocket = websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, fixed, ofTransport, memory);
   const transport = http ?? webSocket;
   // The node was not spawned.
   if (transport === undefined) return undefined;

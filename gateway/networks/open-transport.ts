@@ -1,4 +1,3 @@
-import type { Settings } from '../config/settings.ts';
 import type { FixedUpstreamOptions } from '../network-files/network-config.ts';
 import { BatchingUpstream } from '../upstreams/transport/batching-upstream.ts';
 import { HttpUpstream } from '../upstreams/transport/http-upstream.ts';
@@ -10,13 +9,18 @@ import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts'
 const REJECTED_MS = 600_000;
 const RETRIED_MS = 60_000;
 
-export type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
+/** Bounds of an upstream. */
+export interface TransportBounds {
+  readonly connections: number;
+  /** Unless the upstream has `maxResponseBytes`. */
+  readonly responseMaxBytes: number;
+}
 
 /** Opens the transport of a single upstream. Undefined for a node that the gateway spawns. Connects with the first call. */
-export function openTransport(upstream: FixedUpstreamOptions, settings: TransportSettings): Transport | undefined {
+export function openTransport(upstream: FixedUpstreamOptions, bounds: TransportBounds): Transport | undefined {
   const { url, websocketUrl } = upstream;
-  if (url !== undefined) return openHttp(url, upstream, settings);
-  return websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, upstream, settings);
+  if (url !== undefined) return openHttp(url, upstream, bounds);
+  return websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, upstream, bounds);
 }
 
 /**
@@ -26,11 +30,11 @@ export function openTransport(upstream: FixedUpstreamOptions, settings: Transpor
 export function openHttp(
   url: string,
   { headers, batch, tls, proxyUrl, maxResponseBytes }: FixedUpstreamOptions,
-  settings: TransportSettings,
+  bounds: TransportBounds,
   memory?: MemoryBudget,
 ): Transport {
-  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES } = settings;
-  const responseMaxBytes = maxResponseBytes ?? UPSTREAM_RESPONSE_MAX_BYTES;
+  const { connections } = bounds;
+  const responseMaxBytes = maxResponseBytes ?? bounds.responseMaxBytes;
   const http = new HttpUpstream({ url, headers, connections, responseMaxBytes, memory, tls, proxyUrl });
   if (batch === false) return http;
   return batch === 'auto' ? new BatchingUpstream(http, REJECTED_MS, true) : new BatchingUpstream(http, RETRIED_MS);
@@ -40,9 +44,9 @@ export function openHttp(
 export function openWebSocket(
   url: string,
   { headers, tls, proxyUrl, maxResponseBytes }: FixedUpstreamOptions,
-  { UPSTREAM_CONNECTIONS: slots, UPSTREAM_RESPONSE_MAX_BYTES }: TransportSettings,
+  bounds: TransportBounds,
   memory?: MemoryBudget,
 ): WebSocketUpstream {
-  const responseMaxBytes = maxResponseBytes ?? UPSTREAM_RESPONSE_MAX_BYTES;
-  return new WebSocketUpstream({ url, headers, slots, responseMaxBytes, memory, tls, proxyUrl });
+  const responseMaxBytes = maxResponseBytes ?? bounds.responseMaxBytes;
+  return new WebSocketUpstream({ url, headers, slots: bounds.connections, responseMaxBytes, memory, tls, proxyUrl });
 }

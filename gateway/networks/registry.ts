@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { readAuth, type AuthConfig } from '../auth/tokens/read-auth.ts';
 import { clock } from '../clock/clock.ts';
 import { causeOf } from '../config/log.ts';
 import {
@@ -43,8 +44,8 @@ export type RegistryParts = Omit<NetworkParts, 'localChains' | 'openUpstreams'>;
 export class NetworkRegistry {
   readonly finder = new NetworkFinder<OpenNetwork>([]);
   readonly localChains: LocalChains;
-  /** Called after each change of the active networks. */
-  onChange: () => void = () => undefined;
+  /** Called after each change of the active files. */
+  onChange: (auth: AuthConfig) => void = () => undefined;
   readonly #parts: NetworkParts;
   readonly #options: LoadOptions;
   /** Includes replaced networks until their last call has ended. */
@@ -100,7 +101,7 @@ export class NetworkRegistry {
    */
   async open(configs: readonly NetworkConfig[], content: FolderContent): Promise<void> {
     this.#lastRead = content;
-    await this.#activate(configs, content.digest);
+    await this.#activate(configs, content);
     this.#watch = new FolderWatcher(this.#options.folder, () => void this.reload(), {
       otherFiles: () => this.#lastRead.secretFiles,
     });
@@ -129,7 +130,7 @@ export class NetworkRegistry {
       this.#lastRead = content;
       if (!isChanged && !isManual) return;
       try {
-        await this.#activate(checkFiles(content, this.#options), content.digest);
+        await this.#activate(checkFiles(content, this.#options), content);
       } catch (error) {
         this.#rejectFiles(error, content.digest);
         await this.#closeUnused();
@@ -154,7 +155,9 @@ export class NetworkRegistry {
     return this.finder.all.find(({ config: { slug, chainId } }) => chainKey(slug, chainId) === key)?.chain;
   }
 
-  async #activate(loaded: readonly NetworkConfig[], digest: string): Promise<void> {
+  async #activate(loaded: readonly NetworkConfig[], content: FolderContent): Promise<void> {
+    const { digest } = content;
+    const auth = readAuth(content);
     const { finder } = this;
     const previous = finder.all;
     const configs = keepUnchanged(
@@ -174,7 +177,7 @@ export class NetworkRegistry {
     for (const network of active) network.adoptSharedState();
     finder.replace(active);
     for (const network of active) this.#open.add(network);
-    this.onChange();
+    this.onChange(auth);
     this.#configuration = { digest, loadedAt: new Date(clock.unixMs()).toISOString(), refused: null };
     this.#parts.metrics.filesRead('applied', previous.length === 0);
     if (previous.length > 0) this.#logChange(previous, active);

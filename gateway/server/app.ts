@@ -7,6 +7,7 @@ import { checkRedisOf } from '../redis/check-redis.ts';
 import { RedisMemoryWatch } from '../redis/memory.ts';
 import type { Log } from '../config/log.ts';
 import { LogLevel } from '../config/log-level.ts';
+import { processBounds, type ProcessBounds } from '../config/process-bounds.ts';
 import { itemsIn } from '../config/parse-setting.ts';
 import { isDevelopment, type Settings } from '../config/settings.ts';
 import { adminRoutes } from './ops/admin-routes.ts';
@@ -22,7 +23,7 @@ import { ActiveDrains } from '../drains/active-drains.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
 import { KeyStore } from '../auth/stores/key-store.ts';
-import { keyPlacesOf, openTokens } from '../auth/open-tokens.ts';
+import { readAuth } from '../auth/tokens/read-auth.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { HistoryStore } from '../history/history-store.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
@@ -80,6 +81,7 @@ export interface Gateway {
  * that does not respond at most some seconds.
  * @param env values for `${NAME}` in network files
  * @param link undefined: this process is the whole gateway
+ * @param bounds lower ones in tests
  * @throws NetworkFilesError, SettingsError, UnsuitableRedis, StoreError, or the system's error about the listening address
  */
 export async function openGateway(
@@ -87,6 +89,7 @@ export async function openGateway(
   env: Readonly<Record<string, string | undefined>>,
   log: Log,
   link?: WorkerLink,
+  bounds: ProcessBounds = processBounds,
 ): Promise<Gateway> {
   // Before the first child of the log.
   const logLevel = new LogLevel(log, (level) => {
@@ -106,6 +109,7 @@ export async function openGateway(
   };
   const content = readFolder(files.folder);
   const configs = checkFiles(content, files);
+  const auth = readAuth(content);
   const unitsTable = readUnits(settings.UNITS_FILE, configs, files);
   const checks = compileParamChecks();
   const resultCheck = compileResultCheck();
@@ -113,16 +117,15 @@ export async function openGateway(
   const metrics = new Metrics();
   const machineMetrics = new MachineMetrics(metrics.registry, link);
   metrics.watchWorkers(() => machineMetrics.workers);
-  const tokens = await openTokens(settings, log);
   const store = await openImportedStore(settings, log, REDIS_OPEN_TIMEOUT_MS);
   const keys = new KeyStore(store, log);
   const leases = link && new WorkerSlots(link);
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
-    unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
+    unknownKeysMax: bounds.unknownKeysMax,
     allowDevelopmentKeys: isDevelopment(settings),
-    tokens,
-    keyTokens: { audience: settings.KEY_TOKEN_AUDIENCE, clockToleranceS: settings.AUTH_CLOCK_TOLERANCE_S },
+    keyHeaders: settings.KEY_HEADERS === 'on',
+    auth,
     leases,
     log,
   });
@@ -141,7 +144,7 @@ export async function openGateway(
   await Promise.all([store.waitUntilReady(REDIS_OPEN_TIMEOUT_MS), limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS)]);
   const limitMb = settings.MEMORY_LIMIT_MB;
   const guard = new MemoryGuard(limitMb === undefined ? undefined : limitMb * 2 ** 20);
-  const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES, guard });
+  const memory = new MemoryBudget({ requestsMax: bounds.requestsMax, maxBytes: settings.BODIES_MAX_BYTES, guard });
   metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.watchCache(() => cache.counts);
@@ -150,6 +153,7 @@ export async function openGateway(
     {
       shownParams,
       settings,
+      bounds,
       specs,
       unitsTable,
       checks,
@@ -169,7 +173,7 @@ export async function openGateway(
   const drains = new ActiveDrains(store, () => networks.finder.all, log, tellDrained);
   link?.on('drains', () => drains.follow());
   const closeParts = async (): Promise<void> => {
-    tokens?.keys.close();
+    authenticator.close();
     const stores = [limiter.close(), usage.close(), historyStore?.close(), durable?.close()];
     await Promise.all([networks.close(), drains.close(), ...stores]);
     await store.close();
@@ -231,7 +235,6 @@ export async function openGateway(
   const requestOptions = {
     networks: networks.finder,
     authenticator,
-    keyPlaces: keyPlacesOf(settings),
     limiter,
     proxies,
     metrics,
@@ -243,9 +246,9 @@ export async function openGateway(
     recentCalls,
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
-      maxValues: settings.CALL_MAX_VALUES,
-      maxResponseBytes: settings.BATCH_ANSWER_MAX_BYTES,
-      concurrency: settings.BATCH_CONCURRENCY,
+      maxValues: bounds.callMaxValues,
+      maxResponseBytes: bounds.batchResponseMaxBytes,
+      concurrency: bounds.batchConcurrency,
     },
   };
   const networksLink = { path: '/', title: 'Networks' };
@@ -286,12 +289,8 @@ export async function openGateway(
   };
   const webSockets = new WebSocketUpgrades({
     ...requestOptions,
-    messageMaxBytes: settings.WS_MESSAGE_MAX_BYTES ?? settings.BODY_MAX_BYTES,
-    messagesMax: settings.WS_MESSAGES_MAX,
-    unreadMaxBytes: settings.WS_UNREAD_MAX_BYTES,
-    socketsPerKey: settings.WS_SOCKETS_PER_KEY,
-    subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
-    filterValuesPerKey: settings.FILTER_VALUES_PER_KEY,
+    messageMaxBytes: settings.BODY_MAX_BYTES,
+    bounds,
     link,
   });
   guard.addRelief((owner) => {
@@ -301,7 +300,8 @@ export async function openGateway(
     webSockets.closeThoseOf(owner, 'memory-pressure');
     for (const { filters } of networks.finder.all) filters.removeThoseOf(owner);
   });
-  networks.onChange = () => {
+  networks.onChange = (active) => {
+    authenticator.configure(active);
     drains.apply();
     webSockets.followNetworks();
     events.add({ kind: 'network-files', reason: 'reloaded' });

@@ -103,7 +103,7 @@ export class SocketSubscriptions {
     const rule = forbidding(access, method, subscriptionParams);
     if (rule !== undefined) throw new RpcError('key-settings', undefined, { rule });
     const cost = costOf(subscriptionParams);
-    const maxForKey = Math.min(max, access.limits?.subscriptions ?? Infinity);
+    const maxForKey = access.limits?.subscriptions ?? max;
     const maxForAll = access.publicCaller?.of.total.subscriptions ?? max;
     let shared: Promise<void> | undefined;
     while ((shared = keySessions.whenShared(maxForKey, maxForAll)) !== undefined) await shared;

@@ -1,4 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os';
+import { processBounds } from '../config/process-bounds.ts';
 import { shareOf, type Settings } from '../config/settings.ts';
 import { cgroupCores, cgroupLimit } from '../memory/cgroup-limit.ts';
 
@@ -39,7 +40,6 @@ const RESPONSES_IN_BUDGET = 2;
 export function settingsOfWorker(settings: Settings, workers: number, { memoryBytes }: Machine): Settings {
   const machineMb = settings.MEMORY_LIMIT_MB ?? Math.floor(memoryBytes / 2 ** 20);
   const share = shareOf({ ...settings, MEMORY_LIMIT_MB: Math.max(1, machineMb - PRIMARY_MB) }, workers);
-  const { BODIES_MAX_BYTES: bytes, UPSTREAM_RESPONSE_MAX_BYTES: responseBytes } = settings;
-  const minBytes = Math.min(bytes, RESPONSES_IN_BUDGET * responseBytes);
+  const minBytes = Math.min(settings.BODIES_MAX_BYTES, RESPONSES_IN_BUDGET * processBounds.upstreamResponseMaxBytes);
   return { ...share, BODIES_MAX_BYTES: Math.max(share.BODIES_MAX_BYTES, minBytes) };
 }

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { expect } from 'vitest';
 import { RpcError, type Reason } from '../../gateway/jsonrpc/errors.ts';
 import { Authenticator, type AuthenticatorOptions } from '../../gateway/auth/authenticate.ts';
+import { readAuth } from '../../gateway/auth/tokens/read-auth.ts';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { cleanups } from '../support/cleanups.ts';
 import { openKeys, type OpenKeys } from '../support/open-keys.ts';
@@ -25,8 +26,8 @@ export interface AuthSetup {
 
 export function makeAuth(store: OpenKeys, options: Partial<AuthenticatorOptions> = {}): AuthSetup {
   cleanups.push(() => store.close());
-  const keyTokens = { audience: 'infura.io', clockToleranceS: 0 };
-  const defaults = { keyStaleMaxS: 3600, unknownKeysMax: 20, keyTokens, log: silent };
+  const auth = readAuth({ files: [] });
+  const defaults = { keyStaleMaxS: 3600, unknownKeysMax: 20, auth, log: silent };
   const authenticator = new Authenticator(store, { ...defaults, ...options });
   const attempt = async (key: string, fromAddress = address): Promise<'valid' | Reason> => {
     try {

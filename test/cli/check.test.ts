@@ -45,21 +45,25 @@ describe('gatehouse check', () => {
     });
   });
 
-  it('reads the file of AUTH_PLANS_FILE', async () => {
-    place.withNetworks({ few });
-    const plans = join(place.folder, 'plans.yaml');
-    const env = {
-      AUTH_PLANS_FILE: plans,
-      AUTH_JWKS_URL: 'https://keys.example/jwks',
-      AUTH_ISSUER: 'https://issuer.example',
-      AUTH_AUDIENCE: 'gatehouse',
-    };
-    writeFileSync(plans, 'plans:\n  free: { rat: 5 }\n');
-    const { code, stderr } = await check([], env);
-    expect(stderr).toMatch(/plans\.yaml:2:\d+ plans\.free\.rat is not known; did you mean rate/);
+  it('reads auth.yaml and the key set, and reports them together with network files', async () => {
+    const auth = 'issuer: https://issuer.example\naudience: gatehouse\nkeySet: jwks.json\nplans:\n';
+    place.withNetworks({ few: { ...few, nam: 'x' }, auth: `${auth}  free: { rat: 5 }\n` });
+    const { code, stderr } = await check();
+    expect(stderr).toMatch(
+      /few\.yaml:1:\d+ nam is not known[^]*auth\.yaml:5:\d+ plans\.free\.rat is not known; did you mean rate/,
+    );
     expect(code).toBe(EX_CONFIG);
-    writeFileSync(plans, 'plans:\n  free: { rate: 5 }\n');
-    expect(await check([], env)).toMatchObject({ code: 0, stderr: '' });
+    place.withNetworks({ few, auth: `${auth}  free: { rate: 5 }\n` });
+    expect((await check()).stderr).toMatch(/auth\.yaml:3:9 keySet: the file has no key set \(ENOENT\)/);
+    writeFileSync(join(place.folder, 'networks/jwks.json'), '{"keys":[]}');
+    expect(await check()).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('names what replaces a former setting', async () => {
+    place.withNetworks({ few });
+    const { code, stderr } = await check([], { AUTH_ISSUER: 'https://issuer.example' });
+    expect(stderr).toContain('AUTH_ISSUER is no setting any more: write issuer: … in auth.yaml');
+    expect(code).toBe(EX_CONFIG);
   });
 
   it('shows no control character of a name, and one line for it', async () => {

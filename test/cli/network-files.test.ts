@@ -77,6 +77,7 @@ describe('gatehouse networks add', () => {
     ['9999999999', undefined, 'chain 9999999999 is not in the list'],
     ['100', '../x', '../x cannot be a slug'],
     ['100', 'metrics', 'metrics cannot be a slug'],
+    ['100', 'auth', 'auth cannot be a slug'],
   ])('%s --slug %s is rejected', (chainId, slug, message) => {
     expect(() => add(chainId, slug)).toThrow(message);
     expect(readdirSync(folder())).toEqual([]);

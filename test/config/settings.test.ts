@@ -3,9 +3,6 @@ import { isDevelopment, readSettings, settingRows, SettingsError } from '../../g
 
 const namesOf = (type: string): string[] => settingRows.filter((row) => row.type === type).map(({ name }) => name);
 const levels = 'fatal, error, warn, info, debug, trace, silent';
-/** Settings of tokens require a key set. */
-const keySetFor = (name: string): Record<string, string> =>
-  name.startsWith('AUTH_') ? { AUTH_JWKS_FILE: 'jwks.json', AUTH_ISSUER: 'issuer', AUTH_AUDIENCE: 'gatehouse' } : {};
 const wholeNumber = 'expected a whole number from 1 to 1000000000';
 
 describe('a setting that is not set', () => {
@@ -40,9 +37,8 @@ describe('a setting that is not set', () => {
 });
 
 describe('a setting that is set', () => {
-  // AUTH_JWKS_URL must be a URL: it is tested with the tokens.
-  it.each(namesOf('string').filter((name) => name !== 'AUTH_JWKS_URL'))('%s is used unchanged', (name) => {
-    expect(readSettings({ ...keySetFor(name), [name]: ' some text ' })).toMatchObject({ [name]: ' some text ' });
+  it.each(namesOf('string'))('%s is used unchanged', (name) => {
+    expect(readSettings({ [name]: ' some text ' })).toMatchObject({ [name]: ' some text ' });
   });
 
   it('CACHE_REDIS_URL requires the cache in memory', () => {
@@ -69,7 +65,7 @@ describe('a setting that is set', () => {
   });
 
   it.each(namesOf('amount'))('%s is a whole number, which may be 0', (name) => {
-    expect(readSettings({ ...keySetFor(name), [name]: '0' })).toMatchObject({ [name]: 0 });
+    expect(readSettings({ [name]: '0' })).toMatchObject({ [name]: 0 });
     for (const given of ['-1', '1.5', '1000000001']) {
       expect(() => readSettings({ [name]: given })).toThrow(`${name}: expected a whole number from 0 to 1000000000`);
     }
@@ -129,7 +125,7 @@ describe('every setting', () => {
   it('is tested above: each is of one of these types', () => {
     const known = ['string', 'port', 'count', 'amount', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
-    // ADMIN_TOKEN and ADMIN_TOKENS are tested with the admin API, STATUS_PAGE with the pages, AUTH_… with the tokens.
+    // ADMIN_TOKEN and ADMIN_TOKENS are tested with the admin API, STATUS_PAGE with the pages.
     const lists = [
       'STATUS_PAGE',
       'LOG_LEVEL',
@@ -139,8 +135,7 @@ describe('every setting', () => {
       'METRICS_PER_KEY',
       'RECENT_CALLS_PARAMS',
     ];
-    const ofTokens = ['AUTH_ALGORITHMS', 'AUTH_TOKENS_IN_PATH'];
-    expect(others.toSorted()).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', ...lists, ...ofTokens].toSorted());
+    expect(others.toSorted()).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', ...lists].toSorted());
   });
 
   it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {

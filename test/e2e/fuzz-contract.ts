@@ -128,7 +128,7 @@ function dueOf({ kind, verb, path, headers, body, isGzip }: FuzzRequest, { base,
 export function dueOfText(body: string): Due {
   const whole = (statuses: number[], ...codes: number[]): Due => ({ statuses, items: { ids: ['null'], codes } });
   if (Buffer.byteLength(body) > 5_000_000) return whole([413], -32600);
-  // CALL_MAX_VALUES bounds a call.
+  // The gateway bounds the values of a call.
   const values = body.trimStart().startsWith('[') ? 200_000 : 20_000;
   if (exceeds(Buffer.from(body), { depth: 64, values })) return whole([400], -32600);
   const text = Buffer.from(body).toString();

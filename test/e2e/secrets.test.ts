@@ -52,7 +52,7 @@ beforeAll(async () => {
     lost: upstream('lost', `https://${host}/${secret}`),
     alien: { ...upstream('alien', `http://${at}/${secret}`), chainId: 11 },
   });
-  gateway = await place.serve({ LOG_LEVEL: 'trace', ACCESS_LOG: 'on', HOST: '0.0.0.0', UNKNOWN_KEYS_MAX: '3' });
+  gateway = await place.serve({ LOG_LEVEL: 'trace', ACCESS_LOG: 'on', HOST: '0.0.0.0', unknownKeysMax: '3' });
   const { stdout } = await place.run(['keys', 'create', '--name', 'alice', '--json']);
   key = (JSON.parse(stdout) as { key: string }).key;
   const made = await place.run(['keys', 'create', '--name', 'guarded', '--secret', '--rate', '1', '--json']);

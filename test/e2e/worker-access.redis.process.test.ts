@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { issuerName, startIssuer, type Issuer } from '../auth/tokens/issuer.ts';
+import { startIssuer, type Issuer } from '../auth/tokens/issuer.ts';
 import type { Caller } from '../server/websocket/caller.ts';
 import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -30,9 +30,9 @@ describe.each([
     const responses = { ...new ScriptedChain().responses(), eth_getStorageAt: `0x${'2a'.padStart(64, '0')}` };
     node = await startFakeNode({ chainId: 10, responses });
     publishKeys();
-    const tokens = { AUTH_JWKS_FILE: join(folder, 'jwks.json'), AUTH_ISSUER: issuerName, AUTH_AUDIENCE: 'gatehouse' };
-    env = { ...tokens, ...(redis && { ...patient, REDIS_URL: redis.url }) };
-    gateway = await TwoWorkers.start({ main: network(10, [node.url]), other: network(10, [node.url]) }, env);
+    const auth = { ...issuer.auth, keySet: join(folder, 'jwks.json') };
+    env = redis === undefined ? {} : { ...patient, REDIS_URL: redis.url };
+    gateway = await TwoWorkers.start({ main: network(10, [node.url]), other: network(10, [node.url]), auth }, env);
   }, 120_000);
   afterAll(async () => {
     await gateway.close();

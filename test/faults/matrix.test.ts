@@ -46,7 +46,7 @@ beforeAll(async () => {
       [`${slug}-alone`, { name: fault.name, chainId: CHAIN_ID, upstreams: [bad(alone)] }],
     ];
   });
-  gateway = await startGateway(Object.fromEntries(networks), { UPSTREAM_RESPONSE_MAX_BYTES: '1000000' });
+  gateway = await startGateway(Object.fromEntries(networks), { upstreamResponseMaxBytes: '1000000' });
 });
 afterAll(async () => {
   await gateway.stop();

@@ -321,7 +321,7 @@ it('a rotated key accepts the tokens of the key before', async () => {
 });
 
 it('another audience may be configured, and a key without public keys ignores a token', async () => {
-  const own = await startGateway({ main: network(5, [node.url]) }, { KEY_TOKEN_AUDIENCE: 'example.org' });
+  const own = await startGateway({ main: network(5, [node.url]), auth: { keyTokenAudience: 'example.org' } });
   const { privateKey, publicKey } = newPair('ec');
   const id = keyIdOf(digestOf(own.key));
   const post = async (token: string): Promise<number> =>

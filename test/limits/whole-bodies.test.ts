@@ -61,8 +61,8 @@ describe('a large body of an exhausted key', () => {
 });
 
 describe('the members and elements of a call', () => {
-  it('are bounded by CALL_MAX_VALUES', async () => {
-    const { gateway } = await limited({ CALL_MAX_VALUES: '5000' });
+  it('are bounded', async () => {
+    const { gateway } = await limited({ callMaxValues: '5000' });
     const response = await gateway.post('test', callOf(5_000));
     expect([response.status, await response.json()]).toEqual([
       400,
@@ -71,7 +71,7 @@ describe('the members and elements of a call', () => {
         id: null,
         error: {
           code: -32600,
-          message: 'invalid request: CALL_MAX_VALUES is 5000: the call has more members and elements',
+          message: 'invalid request: the call has more than 5000 members and elements',
         },
       },
     ]);
@@ -79,7 +79,7 @@ describe('the members and elements of a call', () => {
   });
 
   it('are those of each call, not of its batch', async () => {
-    const { gateway } = await limited({ CALL_MAX_VALUES: '5000' });
+    const { gateway } = await limited({ callMaxValues: '5000' });
     expect((await gateway.post('test', `[${Array(4).fill(callOf(2_000)).join(',')}]`)).status).toBe(200);
     expect((await gateway.post('test', `[${callOf(1)},${callOf(6_000)}]`)).status).toBe(400);
   });

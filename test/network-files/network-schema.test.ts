@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
+import { authSchema } from '../../gateway/auth/tokens/read-auth.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { defaultsSchema, networkSchema } from '../../gateway/network-files/options/network-schema.ts';
 import { good, loadFiles, diagnosticsOf } from './load.ts';
@@ -49,6 +50,20 @@ describe('the schema of network files', () => {
   });
 });
 
+describe('the schema of auth.yaml', () => {
+  const auth = read('schemas/auth.schema.json');
+
+  it('is that of the gateway, and valid in Ajv’s strict mode', () => {
+    expect(auth, 'schemas/auth.schema.json is stale: run `npm run generate`').toEqual(authSchema);
+    expect(() => new Ajv2020({ strict: true, allowUnionTypes: true }).compile(auth)).not.toThrow();
+  });
+
+  it.each([...propertiesOf(auth, '')])('has a title and a description for %s', (_, property) => {
+    expect(property.title).toMatch(/^[a-z][^.]+$/);
+    expect(property.description).toMatch(/^[A-Z].+\.$/);
+  });
+});
+
 describe('the schema of defaults.yaml', () => {
   const defaults = read('schemas/defaults.schema.json');
   const validate = new Ajv2020({ strict: true }).compile(defaults);
@@ -69,7 +84,7 @@ describe('the schema of defaults.yaml', () => {
 
   it('is in the package, and in the image', () => {
     const { files } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { files: string[] };
-    for (const file of ['schemas/network.schema.json', 'schemas/defaults.schema.json']) {
+    for (const file of ['network', 'defaults', 'auth'].map((name) => `schemas/${name}.schema.json`)) {
       expect(files).toContain(file);
       expect(readFileSync(join(packageRoot, 'Dockerfile'), 'utf8')).toContain(`COPY ${file} ./${file}`);
     }

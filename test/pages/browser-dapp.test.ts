@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runKeys } from '../auth/run-keys.ts';
-import { issuerName, startIssuer, type Issuer } from '../auth/tokens/issuer.ts';
+import { startIssuer, type Issuer } from '../auth/tokens/issuer.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
@@ -30,8 +30,6 @@ let browser: Chromium;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gatehouse-dapp-'));
-  const plans = join(folder, 'plans.yaml');
-  writeFileSync(plans, 'plans:\n  app: { rate: 1000 }\n');
   chain = new ScriptedChain();
   const responses = { ...chain.responses(), eth_getBalance: '0x2a' };
   [redis, node, issuer, browser] = await Promise.all([
@@ -43,9 +41,9 @@ beforeAll(async () => {
   const networks = {
     open: network(chainId, [node.url], { public: { rate: 1_000, total: { rate: 1_000 } } }),
     main: network(chainId, [node.url]),
+    auth: { ...issuer.auth, plans: { app: { rate: 1000 } }, clockToleranceS: 0 },
   };
-  const env = { ...issuer.env, REDIS_URL: redis.url, AUTH_PLANS_FILE: plans, AUTH_CLOCK_TOLERANCE_S: '0' };
-  gateway = await startGateway(networks, env);
+  gateway = await startGateway(networks, { REDIS_URL: redis.url });
   site = createServer((_, response) => {
     response.setHeader('content-type', 'text/html').end('<!doctype html><title>dapp</title>');
   }).listen(0, '127.0.0.1');
@@ -120,7 +118,7 @@ describe('a browser with tokens', () => {
     const dapp = await openDapp();
     const token = await issuer.sign({ sub: 'stolen', gatehouse: 'app' }, 60);
     expect(await dapp.evaluate(socketOf('stolen', token))).toEqual(served);
-    const env = { REDIS_URL: redis.url, DATA_DIR: folder, AUTH_ISSUER: issuerName };
+    const env = { REDIS_URL: redis.url, DATA_DIR: folder, NETWORKS_DIR: gateway.folder };
     expect(await runKeys(env, ['revoke-tokens', '--subject', 'stolen'])).toMatchObject({ exitCode: 0 });
     await dapp.waitFor('stolen.closed !== undefined');
     expect(await dapp.evaluate('stolen.closed[0]')).toBe(1008);

@@ -153,9 +153,9 @@ it('one block of one address that is too large keeps the error of the upstream, 
   });
 });
 
-it('a result above UPSTREAM_RESPONSE_MAX_BYTES is requested in parts, and opens no circuit', async () => {
+it('a result above the bound of a response is requested in parts, and opens no circuit', async () => {
   const chain = new LogChain(10_000, () => 1);
-  const { getLogs, gateway } = await withLogNodes(chain, [{}], {}, { UPSTREAM_RESPONSE_MAX_BYTES: '500000' });
+  const { getLogs, gateway } = await withLogNodes(chain, [{}], {}, { upstreamResponseMaxBytes: '500000' });
   expect((await getLogs(0, 9_999)).text).toBe(responseWith(chain.logs(0, 9_999)));
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(0);

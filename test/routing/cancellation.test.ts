@@ -102,7 +102,7 @@ describe('when a client disconnects before the response', () => {
   });
 
   it('all calls of its batch are cancelled, including those not yet sent', async () => {
-    const { gateway, nodes, requestCounts } = await withNodes(1, { BATCH_CONCURRENCY: '2' });
+    const { gateway, nodes, requestCounts } = await withNodes(1, { batchConcurrency: '2' });
     const hold = holdRequests();
     nodes[0]?.always(hold.behaviour);
     const client = openClient(gateway, several(5));

@@ -120,7 +120,7 @@ describe('identical calls at the same time', () => {
 
   it('have their own deadlines, and release their places when clients disconnect', async () => {
     const { gateway, nodes, requestCounts, request } = await withNodes(1, {
-      REQUESTS_MAX: '4',
+      requestsMax: '4',
       CALL_TIMEOUT_MS: '5000',
     });
     await request();

@@ -185,7 +185,7 @@ describe('a network with as many calls in progress as it may have', () => {
   beforeEach(slowTimers);
 
   it('gets the call of another key next', async () => {
-    const { gateway, arrived, release, untilInProgress } = await heldHttp({ NETWORK_CONCURRENCY: '1' });
+    const { gateway, arrived, release, untilInProgress } = await heldHttp({ networkConcurrency: '1' });
     const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
     const responses = [postTo(greedy, readAt(1))];
     await eventually(() => arrived().length === 1);
@@ -203,7 +203,7 @@ describe('a network with as many calls in progress as it may have', () => {
   });
 
   it('leaves space in its queue for other keys', async () => {
-    const env = { NETWORK_CONCURRENCY: '1', NETWORK_QUEUE_MAX: '4' };
+    const env = { networkConcurrency: '1', networkQueueMax: '4' };
     const { gateway, arrived, release, untilInProgress } = await heldHttp(env);
     const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
     const first = postTo(greedy, readAt(1));

@@ -22,7 +22,7 @@ import { shiftClock, withNodes, word } from './with-nodes.ts';
 
 /** Short, so that upstreams that hang do not delay the tests. */
 const shortMs = 1_000;
-const limits = { UPSTREAM_TIMEOUT_MS: String(shortMs), UPSTREAM_RESPONSE_MAX_BYTES: '1000000' };
+const limits = { UPSTREAM_TIMEOUT_MS: String(shortMs), upstreamResponseMaxBytes: '1000000' };
 
 const noUpstream = {
   status: 503,
@@ -150,7 +150,7 @@ describe('an upstream response is used', () => {
   });
 
   it('if its size is just within the limit', async () => {
-    const { gateway, nodes, requestCounts } = await withNodes(1, { UPSTREAM_RESPONSE_MAX_BYTES: '3000000' });
+    const { gateway, nodes, requestCounts } = await withNodes(1, { upstreamResponseMaxBytes: '3000000' });
     const block = { hash: word(9), extraData: `0x${'00'.repeat(1_400_000)}` };
     nodes[0]?.response('eth_getBlockByHash', block);
     expect(await gateway.call('test', 'eth_getBlockByHash', [word(9), false])).toMatchObject({ result: block });
@@ -173,7 +173,7 @@ describe('an upstream response is used', () => {
 });
 
 it('a response above the size limit is cut off, and the next upstream is tried', async () => {
-  const { nodes, send, requestCounts } = await withNodes(2, { UPSTREAM_RESPONSE_MAX_BYTES: '1000000' });
+  const { nodes, send, requestCounts } = await withNodes(2, { upstreamResponseMaxBytes: '1000000' });
   for (const node of nodes) node.response('eth_estimateGas', '0x5208');
   nodes[0]?.always(huge(500));
   expect((await send('eth_estimateGas', [{}])).response).toEqual({ jsonrpc: '2.0', id: 1, result: '0x5208' });

@@ -39,7 +39,7 @@ beforeEach(async () => {
   const [main = '', other = ''] = nodes.map(({ url }) => url);
   gateway = await startGateway(
     { main: network(5, [main]), other: network(6, [other]) },
-    { NETWORK_CONCURRENCY: '2', NETWORK_QUEUE_MAX: '1' },
+    { networkConcurrency: '2', networkQueueMax: '1' },
   );
   for (const slug of ['main', 'other'])
     await expectResponse(await gateway.post(slug, read()), 200, resultText('1', word));

@@ -11,7 +11,7 @@ async function isUp({ gateway }: WithNodes, upstream: string): Promise<boolean> 
 describe('an upstream that does not respond', () => {
   it('has not failed if the batch left the call too little time', async () => {
     const clock = shiftClock();
-    const all = await withNodes(1, { CALL_TIMEOUT_MS: '3000', BATCH_CONCURRENCY: '1' });
+    const all = await withNodes(1, { CALL_TIMEOUT_MS: '3000', batchConcurrency: '1' });
     await all.request();
     all.nodes[0]?.next((exchange) => {
       clock.forward(2_800);

@@ -179,11 +179,11 @@ describe('the limits of a batch', () => {
   });
 
   it('bound the size of its response: calls beyond the limit get an error', async () => {
-    const env = { BATCH_ANSWER_MAX_BYTES: '80', BATCH_CONCURRENCY: '1' };
+    const env = { batchResponseMaxBytes: '80', batchConcurrency: '1' };
     const small = await startGateway({ main: network(5, [node.url]) }, env);
     try {
       const body = `[${chainId('1')},${chainId('2')},${notification},${chainId('3')},5]`;
-      const tooLarge = 'BATCH_ANSWER_MAX_BYTES is 80: the responses of this batch are larger; fewer calls would fit';
+      const tooLarge = 'the responses of this batch have more than 80 bytes; fewer calls would fit';
       const responses = [
         ...['1', '2'].map((id) => resultText(id, '0x5')),
         ...['3', 'null'].map((id) => errorText(-32005, tooLarge, id)),
@@ -195,7 +195,7 @@ describe('the limits of a batch', () => {
   });
 
   it('apply to responses that arrive together', async () => {
-    const small = await startGateway({ main: network(5, [node.url]) }, { BATCH_ANSWER_MAX_BYTES: '1000' });
+    const small = await startGateway({ main: network(5, [node.url]) }, { batchResponseMaxBytes: '1000' });
     try {
       const calls = Array.from({ length: 50 }, (_, index) => storageAt(index, String(index)));
       const text = await (await small.post('main', `[${calls.join()}]`)).text();
@@ -217,7 +217,7 @@ describe('the limits of a batch', () => {
   it('bound the concurrency of its calls', async () => {
     let maxInFlight = 0;
     let inFlight = 0;
-    const wide = await startGateway({ main: network(5, [node.url]) }, { BATCH_CONCURRENCY: '4' });
+    const wide = await startGateway({ main: network(5, [node.url]) }, { batchConcurrency: '4' });
     node.always(async (exchange) => {
       const calls = [JSON.parse(exchange.text) as unknown].flat().length;
       maxInFlight = Math.max(maxInFlight, (inFlight += calls));

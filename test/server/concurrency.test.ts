@@ -202,7 +202,7 @@ describe('requests whose bodies do not arrive', () => {
   });
 
   it('use none of the requests that all keys share', async () => {
-    const one = await heldHttp({ REQUESTS_MAX: '2' }, { batch: false });
+    const one = await heldHttp({ requestsMax: '2' }, { batch: false });
     const path = new URL(one.gateway.url('main')).pathname;
     const slow = [await openSlowBody({ ...one, path }), await openSlowBody({ ...one, path })];
     const other = postTo(await addKey(one.gateway, 'main'), readAt(1));

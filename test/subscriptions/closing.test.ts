@@ -96,7 +96,7 @@ it('permissions that change while a subscription is opened apply to it', async (
 });
 
 it('a batch whose responses exceed the limit still returns the id of its subscription', async () => {
-  const { gateway, chain, node, subscriber } = await start({ BATCH_ANSWER_MAX_BYTES: '500' });
+  const { gateway, chain, node, subscriber } = await start({ batchResponseMaxBytes: '500' });
   const release = delayHead(node, chain);
   node.response('eth_getCode', async () => {
     // The subscription is being opened.

@@ -14,7 +14,7 @@ beforeAll(async () => {
   nodes = await Promise.all([7, 8].map((chainId) => startChainNode(chainId, new ScriptedChain())));
   const [seven, eight] = nodes as [ChainNode, ChainNode];
   const networks = { seven: chainNetwork(7, [seven]), eight: chainNetwork(8, [eight]) };
-  gateway = await startGateway(networks, { FILTER_VALUES_PER_KEY: '300' });
+  gateway = await startGateway(networks, { filterValuesPerKey: '300' });
   subscriber = await openSubscriber(gateway, 'seven');
 });
 afterAll(async () => {
@@ -29,7 +29,7 @@ const newFilter = (slug: string, filter: object) => gateway.call(slug, 'eth_newF
 const beyondBound = (values: number, kept: number) => ({
   code: -32_005,
   message:
-    `FILTER_VALUES_PER_KEY is 300: the filter has ${values} addresses, topics and hashes, ` +
+    `filterValues is 300: the filter has ${values} addresses, topics and hashes, ` +
     `and open ones of this project id have ${kept}; ${300 - kept} would fit`,
 });
 const bufferedBytes = async (): Promise<number | undefined> =>

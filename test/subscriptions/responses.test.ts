@@ -14,7 +14,7 @@ let subscriber: Subscriber;
 
 beforeAll(async () => {
   node = await startChainNode(7, chain);
-  gateway = await startGateway({ seven: chainNetwork(7, [node]) }, { WS_SUBSCRIPTIONS_PER_KEY: '5' });
+  gateway = await startGateway({ seven: chainNetwork(7, [node]) }, { subscriptionsPerKey: '5' });
   subscriber = await openSubscriber(gateway, 'seven');
 });
 afterAll(async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openGateway, type Gateway } from '../../gateway/server/app.ts';
 import { openLog, type Log } from '../../gateway/config/log.ts';
+import { processBounds, type ProcessBounds } from '../../gateway/config/process-bounds.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
@@ -57,10 +58,15 @@ async function addKey(keys: KeyStore, key: string): Promise<void> {
   await Promise.race([reported, scenarioPause(1_000)]);
 }
 
+function boundsIn(env: Readonly<Record<string, string>>): ProcessBounds {
+  const given = Object.entries(env).filter(([name]) => Object.hasOwn(processBounds, name));
+  return { ...processBounds, ...Object.fromEntries(given.map(([name, value]) => [name, Number(value)])) };
+}
+
 /**
  * Starts a gateway in this process on a free port, with one key.
  * @param networks network files by slug, as YAML text or as an object that is written as JSON
- * @param env settings, and values for `${NAME}` in network files
+ * @param env settings, values for `${NAME}` in network files, and bounds of the process by name: `requestsMax`
  * @param log defaults to a log at LOG_LEVEL on standard error
  * @param link of one of several workers in this process
  */
@@ -88,7 +94,8 @@ export async function startGateway(
   const defaults = { PORT: '0', NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'silent', ...patient };
   const settings = readSettings({ ...defaults, ...env });
   const key = makeKey();
-  const gateway = await openGateway(settings, env, log ?? openLog(settings.LOG_LEVEL), link).catch((error: unknown) => {
+  const own = log ?? openLog(settings.LOG_LEVEL);
+  const gateway = await openGateway(settings, env, own, link, boundsIn(env)).catch((error: unknown) => {
     for (const made of [folder, memory]) rmSync(made, { recursive: true, force: true });
     throw error;
   });

@@ -202,7 +202,7 @@ export class KeyManager {
       throw new KeyOperationError(
         'missing',
         'There is no such revocation',
-        'is AUTH_ISSUER the one of the revocation?',
+        'is the issuer in auth.yaml the one of the revocation?',
       );
     }
     await this.#audit('update', keyIdOf(digest), `${name} is not revoked any more`);

@@ -149,13 +149,13 @@ const fields = {
   sockets: openField({
     flag: '--sockets <number>',
     title: 'WebSockets',
-    meaning: 'maximum open WebSockets, per gateway',
+    meaning: 'maximum open WebSockets, per gateway; default: 1000',
     read: readWhole,
     limit: (count) => ({ sockets: count }),
   }),
   subscriptions: openField({
     flag: '--subscriptions <number>',
-    meaning: 'maximum open subscriptions, per gateway',
+    meaning: 'maximum open subscriptions, per gateway; default: 10000',
     read: readWhole,
     limit: (count) => ({ subscriptions: count }),
   }),

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { clock, type Timer } from '../../clock/clock.ts';
 import { errorCode, type Log } from '../../config/log.ts';
-import { SettingsError } from '../../config/settings.ts';
 import { jose } from './jose.ts';
+import { isUrl } from './read-auth.ts';
 
 const URL_REFRESH_MS = 300_000;
 const FILE_REFRESH_MS = 1_000;
@@ -96,25 +96,17 @@ export class IssuerKeys {
   }
 }
 
-/** Keys at a URL, fetched at the start. @param staleMaxS for this time keys stay valid while the URL fails */
-export function keysAtUrl(url: string, staleMaxS: number, log: Log): IssuerKeys {
-  const source = { read: () => fetchText(url), refreshMs: URL_REFRESH_MS, staleMaxMs: staleMaxS * 1_000 };
+/**
+ * Opens the keys at a URL or in a file, which are read at once.
+ * @param staleMaxMs for this time keys stay valid while the URL fails; those of a file stay valid
+ */
+export function openIssuerKeys(keySet: string, staleMaxMs: number, log: Log): IssuerKeys {
+  const source = isUrl(keySet)
+    ? { read: () => fetchText(keySet), refreshMs: URL_REFRESH_MS, staleMaxMs }
+    : { read: () => readFile(keySet, 'utf8'), refreshMs: FILE_REFRESH_MS, staleMaxMs: Infinity };
   const keys = new IssuerKeys(source, log);
   void keys.load().catch(() => undefined);
   return keys;
-}
-
-/** Keys in a file, which stay valid while it cannot be read. @throws SettingsError (rejects with it) if it has no key set */
-export async function keysInFile(file: string, log: Log): Promise<IssuerKeys> {
-  const source = { read: () => readFile(file, 'utf8'), refreshMs: FILE_REFRESH_MS, staleMaxMs: Infinity };
-  const keys = new IssuerKeys(source, log);
-  try {
-    await keys.load();
-    return keys;
-  } catch (error) {
-    keys.close();
-    throw new SettingsError([`AUTH_JWKS_FILE: the file has no key set (${errorCode((error as Error).cause)})`]);
-  }
 }
 
 /** Does not follow redirects: the keys decide who may call. */

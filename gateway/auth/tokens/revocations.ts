@@ -4,6 +4,7 @@ import { maxEntries } from '../../config/max-entries.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { digestOf } from '../formats/key.ts';
 import type { KeyStore } from '../stores/key-store.ts';
+import type { IssuerConfig } from './read-auth.ts';
 
 const MAX_CACHED = 20_000;
 
@@ -27,6 +28,9 @@ export interface TokenFacts {
   readonly expiresAt: number;
   /** With the clock tolerance. */
   readonly endsAt: number;
+  readonly text: string;
+  /** By which it was verified: with another one it is verified again. */
+  readonly config: IssuerConfig;
 }
 
 interface Known {

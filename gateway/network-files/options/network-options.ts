@@ -101,7 +101,7 @@ export const upstreamOptions = {
   },
   maxResponseBytes: {
     ...whole(1),
-    description: 'Maximum bytes of a response of this upstream; default: UPSTREAM_RESPONSE_MAX_BYTES.',
+    description: 'Maximum bytes of a response of this upstream; default: 32000000.',
     replaces: 'upstream',
   },
   failsafe: {

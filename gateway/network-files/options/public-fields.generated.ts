@@ -12,8 +12,8 @@ export const publicFields = {
   rate: { ...aboveZero, description: "Request units per second." },
   burst: { ...whole(1), description: "Request units that may be used at once; default: those of one second." },
   daily: { ...whole(1), description: "Request units per day, from 00:00 UTC." },
-  sockets: { ...whole(1), description: "Maximum open WebSockets, per gateway." },
-  subscriptions: { ...whole(1), description: "Maximum open subscriptions, per gateway." },
+  sockets: { ...whole(1), description: "Maximum open WebSockets, per gateway; default: 1000." },
+  subscriptions: { ...whole(1), description: "Maximum open subscriptions, per gateway; default: 10000." },
   concurrency: { ...whole(1), description: "Maximum requests in flight, per gateway; default: 256; others wait for up to 1 s." },
 } as const;
 
@@ -22,7 +22,7 @@ export const totalFields = {
   burst: { ...whole(1), description: "Request units that may be used at once; default: those of one second." },
   daily: { ...whole(1), description: "Request units per day, from 00:00 UTC." },
   monthly: { ...whole(1), description: "Request units per month, from the 1st, 00:00 UTC." },
-  sockets: { ...whole(1), description: "Maximum open WebSockets, per gateway." },
-  subscriptions: { ...whole(1), description: "Maximum open subscriptions, per gateway." },
+  sockets: { ...whole(1), description: "Maximum open WebSockets, per gateway; default: 1000." },
+  subscriptions: { ...whole(1), description: "Maximum open subscriptions, per gateway; default: 10000." },
   concurrency: { ...whole(1), description: "Maximum requests in flight, per gateway; default: 256; others wait for up to 1 s." },
 } as const;

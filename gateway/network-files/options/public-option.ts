@@ -72,11 +72,11 @@ export const publicCallers = {
         ...totalFields,
         sockets: {
           ...totalFields.sockets,
-          description: 'Maximum open WebSockets, per gateway; default: WS_SOCKETS_PER_KEY.',
+          description: 'Maximum open WebSockets, per gateway; default: 1000.',
         },
         subscriptions: {
           ...totalFields.subscriptions,
-          description: 'Maximum open subscriptions, per gateway; default: WS_SUBSCRIPTIONS_PER_KEY.',
+          description: 'Maximum open subscriptions, per gateway; default: 10000.',
         },
         concurrency: {
           ...totalFields.concurrency,

@@ -9,7 +9,8 @@ import type { IncomingRequest } from './client-connection.ts';
 import type { RequestOptions } from './request-options.ts';
 
 /** The key or token at `target`, or in headers; '' if there is none. @throws RpcError key-invalid or token-invalid */
-export function keyOf({ keyPlaces }: RequestOptions, { target, headers }: IncomingRequest): string {
+export function keyOf({ authenticator }: RequestOptions, { target, headers }: IncomingRequest): string {
+  const { keyPlaces } = authenticator;
   return keyPlaces === undefined ? target.key : sentKey(target.key, headers, keyPlaces, target.isWebSocket);
 }
 
@@ -39,9 +40,9 @@ function narrowedAccess(
   request: IncomingRequest,
   access: KeyAccess,
 ): KeyAccess | Promise<KeyAccess> {
-  const { keyPlaces, authenticator, proxies } = options;
+  const { authenticator, proxies } = options;
   // Most keys have no tokens.
-  if (access.tokens === undefined && keyPlaces === undefined) return access;
+  if (access.tokens === undefined && authenticator.keyPlaces === undefined) return access;
   const key = keyOf(options, request);
   const token = isToken(key) ? undefined : tokenBeside(key, request.headers);
   if (access.tokens !== undefined)

@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Log } from '../../config/log.ts';
 import type { BatchLimits } from '../../call/handle-batch.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
-import type { KeyPlaces } from '../../auth/sent-key.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
@@ -24,8 +23,6 @@ export const DECODED_FACTOR = 2;
 export interface RequestOptions {
   readonly networks: NetworkFinder<Network>;
   readonly authenticator: Authenticator;
-  /** Undefined: only the path may have a key. */
-  readonly keyPlaces: KeyPlaces | undefined;
   readonly limiter: Limiter;
   readonly proxies: TrustedProxies;
   readonly metrics: Metrics;

@@ -13,6 +13,7 @@ import { openAccessLogEntry } from '../../observability/access-log.ts';
 import { openDecisionLog } from '../../observability/decision-log.ts';
 import { printersOf } from '../../observability/call-record.ts';
 import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
+import type { ProcessBounds } from '../../config/process-bounds.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
@@ -36,11 +37,7 @@ export interface SessionOptions {
   readonly callTimeoutMs: number;
   readonly memory: MemoryBudget;
   readonly batch: BatchLimits;
-  /** Maximum messages in progress at once. */
-  readonly messagesMax: number;
-  readonly unreadMaxBytes: number;
-  readonly subscriptionsPerKey: number;
-  readonly filterValuesPerKey: number;
+  readonly bounds: ProcessBounds;
   readonly metrics: Metrics;
   readonly tracing: CallTracing | undefined;
   readonly recentCalls: RecentCalls | undefined;

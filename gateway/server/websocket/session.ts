@@ -86,8 +86,8 @@ export class Session {
       keySessions,
       limiter: options.limiter,
       session: this,
-      max: options.subscriptionsPerKey,
-      kept: { memory, valuesMax: options.filterValuesPerKey },
+      max: options.bounds.subscriptionsPerKey,
+      kept: { memory, valuesMax: options.bounds.filterValuesPerKey },
       send: this.#buffers.notify.bind(this.#buffers),
       end: close,
     });
@@ -225,14 +225,16 @@ export class Session {
       this.#handle(message);
       return;
     }
-    // Reading pauses, so that TCP slows the client. Rejecting would fail calls beyond `messagesMax`.
+    // Reading pauses, so that TCP slows the client. Rejecting would fail calls beyond `socketMessagesMax`.
     this.#pending.push(message);
     this.#buffers.addMessages(message.length + WAITING_MESSAGE_BYTES);
     this.#socket.pause();
   }
 
   #canBegin(): boolean {
-    return this.#inFlight < this.#options.messagesMax && this.#socket.bufferedAmount <= PAUSE_ABOVE_UNREAD_BYTES;
+    return (
+      this.#inFlight < this.#options.bounds.socketMessagesMax && this.#socket.bufferedAmount <= PAUSE_ABOVE_UNREAD_BYTES
+    );
   }
 
   #handlePending(): void {
@@ -336,7 +338,7 @@ export class Session {
   #send(body: Body): void {
     if (!this.#isOpen()) return;
     // Checked before sending, so that a single response may exceed the limit. Notifications have a limit of their own.
-    if (this.#buffers.responseBytes > this.#options.unreadMaxBytes) this.close('slow-reader');
+    if (this.#buffers.responseBytes > this.#options.bounds.socketUnreadMaxBytes) this.close('slow-reader');
     else this.#buffers.send(body);
   }
 

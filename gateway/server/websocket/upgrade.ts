@@ -11,6 +11,7 @@ import { accessOf, checkAccess, keyOf, recordRejection } from '../http/find-call
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/call.ts';
+import type { ProcessBounds } from '../../config/process-bounds.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
@@ -24,11 +25,7 @@ const STAGGER_GAP_MS = 100;
 
 export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly messageMaxBytes: number;
-  readonly messagesMax: number;
-  readonly unreadMaxBytes: number;
-  readonly socketsPerKey: number;
-  readonly subscriptionsPerKey: number;
-  readonly filterValuesPerKey: number;
+  readonly bounds: ProcessBounds;
   /** Undefined: the gateway has one worker. */
   readonly link: WorkerLink | undefined;
 }
@@ -153,12 +150,12 @@ export class WebSocketUpgrades {
   }
 
   #socketLimits({ account, limits, publicCaller }: KeyAccess): SocketLimit & { readonly all: SocketLimit | undefined } {
-    const { socketsPerKey } = this.#options;
+    const { socketsPerKey } = this.#options.bounds;
     const all = publicCaller && {
       account: publicCaller.of.account,
       max: publicCaller.of.total.sockets ?? socketsPerKey,
     };
-    return { account, max: Math.min(socketsPerKey, limits?.sockets ?? Infinity), all };
+    return { account, max: limits?.sockets ?? socketsPerKey, all };
   }
 
   #findNetwork(request: IncomingRequest): Network {

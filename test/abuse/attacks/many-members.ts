@@ -10,7 +10,7 @@ export const manyMembers: Attack = {
   sends:
     '16 connections of a key with `rate: 1`: 8 send calls with 190,000 members of an object, 8 send 4.9 MB that are not JSON',
   bound:
-    '`CALL_MAX_VALUES`; a large body of an exhausted key is not parsed; a rejected body costs units and event-loop time',
+    '20,000 members of a call; a large body of an exhausted key is not parsed; a rejected body costs units and event-loop time',
   seconds: 6,
   key: { rate: 1 },
   atLeast: { connections: 2 * LOOPS, bytes: 10_000_000 },

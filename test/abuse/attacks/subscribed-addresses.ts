@@ -10,7 +10,7 @@ const SUBSCRIBE_EVERY_MS = 50;
 export const subscribedAddresses: Attack = {
   name: '696,000 addresses in subscriptions',
   sends: '4 WebSockets, each with 120 subscriptions to logs of 1,450 addresses of their own',
-  bound: '`FILTER_VALUES_PER_KEY`; each address counts against the key',
+  bound: '50,000 addresses and topics of a key; each address counts against the key',
   seconds: 10,
   key: {},
   atLeast: { connections: SOCKETS, bytes: 20_000_000 },

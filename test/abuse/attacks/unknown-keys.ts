@@ -7,7 +7,7 @@ const LOOPS = 16;
 export const unknownKeys: Attack = {
   name: 'guessed keys',
   sends: '16 connections, each with a call with another unknown key as soon as one is rejected',
-  bound: 'after `UNKNOWN_KEYS_MAX` an unknown key is 429, and 8 lookups of such addresses are in progress at a time',
+  bound: 'after 500 an unknown key is 429, and 8 lookups of such addresses are in progress at a time',
   seconds: 6,
   key: undefined,
   atLeast: { connections: LOOPS, bytes: 100_000 },

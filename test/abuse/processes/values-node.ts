@@ -8,7 +8,7 @@ interface Call {
   readonly method: string;
 }
 
-/** Below UPSTREAM_RESPONSE_MAX_BYTES. */
+/** Below the bound of a response. */
 const BYTES = 30_000_000;
 const forms = jsonForms(BYTES);
 const made = new Map<number, string>();

@@ -32,10 +32,8 @@ beforeAll(async () => {
     ),
   );
   node = await startFakeNode({ chainId: 5 });
-  gateway = await startGateway(
-    { main: network(5, [node.url]) },
-    { AUTH_JWKS_URL: `http://127.0.0.1:${port}/jwks.json`, AUTH_ISSUER: issuerName, AUTH_AUDIENCE: 'gatehouse' },
-  );
+  const auth = { issuer: issuerName, audience: 'gatehouse', keySet: `http://127.0.0.1:${port}/jwks.json` };
+  gateway = await startGateway({ main: network(5, [node.url]), auth });
 });
 afterAll(async () => {
   backend.kill();

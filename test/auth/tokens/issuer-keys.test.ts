@@ -18,7 +18,7 @@ import { issuerName, startIssuer, type Issuer } from './issuer.ts';
 const chainId = 5;
 const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
 const claims = { gatehouse: { methods: ['eth'] } };
-const rules = { AUTH_ISSUER: issuerName, AUTH_AUDIENCE: 'gatehouse', AUTH_CLOCK_TOLERANCE_S: '0' };
+const rules = { issuer: issuerName, audience: 'gatehouse', clockToleranceS: 0 };
 
 let folder: string;
 let node: FakeNode;
@@ -47,13 +47,8 @@ describe('with a key set in a file', () => {
   beforeAll(async () => {
     issuer = await startIssuer();
     publish(issuer.keySet.keys);
-    const env = {
-      AUTH_JWKS_FILE: join(folder, 'jwks.json'),
-      ...rules,
-      AUTH_CLOCK_TOLERANCE_S: '30',
-      AUTH_TOKENS_IN_PATH: 'on',
-    };
-    gateway = await startGateway({ main: network(chainId, [node.url]) }, env);
+    const auth = { ...rules, keySet: join(folder, 'jwks.json'), clockToleranceS: 30, tokensInPath: true };
+    gateway = await startGateway({ main: network(chainId, [node.url]), auth });
   });
   afterAll(async () => {
     await gateway.stop();
@@ -160,14 +155,77 @@ describe('with a key set in a file', () => {
   });
 });
 
+describe('auth.yaml', () => {
+  let issuer: Issuer;
+  let gateway: TestGateway;
+  let log = '';
+  beforeAll(async () => {
+    issuer = await startIssuer();
+    const lines = pino({ level: 'info' }, { write: (line: string) => void (log += line) });
+    gateway = await startGateway({ main: network(chainId, [node.url]) }, {}, lines);
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await issuer.close();
+  });
+  const save = async (auth: object | string | undefined): Promise<void> => {
+    gateway.save({ auth });
+    await gateway.gateway.reload();
+  };
+  const open = async (token: string): Promise<WebSocket> => {
+    const socket = new WebSocket(`${gateway.address.replace('http', 'ws')}/main/ws/v3`, ['gatehouse.jwt', token]);
+    await once(socket, 'open');
+    return socket;
+  };
+
+  it('is followed by a running gateway, and its tokens are rejected without it', async () => {
+    const token = await issuer.sign({ gatehouse: 'app' }, 60);
+    expect(await statusOf(gateway, token)).toBe(401);
+    await save({ ...issuer.auth, plans: { app: { methods: ['eth'] } } });
+    expect(await statusOf(gateway, token)).toBe(200);
+    const socket = await open(token);
+    const closed = once(socket, 'close') as Promise<[number]>;
+    await save(undefined);
+    expect(await statusOf(gateway, token)).toBe(401);
+    expect((await closed)[0]).toBe(1008);
+  });
+
+  it('that is invalid leaves the former one active, and the log has the position', async () => {
+    await save({ ...issuer.auth, plans: { app: { methods: ['eth'] } } });
+    const token = await issuer.sign({ gatehouse: 'app' }, 60);
+    expect(await statusOf(gateway, token)).toBe(200);
+    await save(`issuer: ${issuer.auth.issuer}\naudience: gatehouse\nkeySet: ${issuer.auth.keySet}\nplan: {}\n`);
+    expect(await statusOf(gateway, token)).toBe(200);
+    expect(log).toMatch(/auth\.yaml:4:1 plan is not known; did you mean plans/);
+  });
+
+  it('with another plan is in force at once for cached tokens, and for open WebSockets', async () => {
+    await save({ ...issuer.auth, plans: { app: { methods: ['eth'] } } });
+    const token = await issuer.sign({ gatehouse: 'app' }, 60);
+    const socket = await open(token);
+    const fetches = issuer.fetches();
+    await save({ ...issuer.auth, plans: { app: { methods: ['net'] } } });
+    expect(await statusOf(gateway, token)).toBe(403);
+    expect(issuer.fetches()).toBe(fetches);
+    const send = async (): Promise<string> => {
+      socket.send(call);
+      const [data] = (await once(socket, 'message')) as [Buffer];
+      return data.toString();
+    };
+    await eventually(async () => (await send()).includes('error'));
+    expect(await send()).toContain('"code":-32002');
+    socket.terminate();
+  });
+});
+
 describe('with a key set at a URL', () => {
   it('an outage is logged once, costs the issuer few requests, and limits an address', async () => {
     const issuer = await startIssuer();
     const port = await freePort();
     let log = '';
     const lines = pino({ level: 'info' }, { write: (line: string) => void (log += line) });
-    const env = { AUTH_JWKS_URL: `http://127.0.0.1:${port}/jwks.json`, ...rules, UNKNOWN_KEYS_MAX: '5' };
-    const gateway = await startGateway({ main: network(chainId, [node.url]) }, env, lines);
+    const auth = { ...rules, keySet: `http://127.0.0.1:${port}/jwks.json` };
+    const gateway = await startGateway({ main: network(chainId, [node.url]), auth }, { unknownKeysMax: '5' }, lines);
     let fetches = 0;
     let isUp = false;
     const server = createServer((_, response) => {

@@ -5,7 +5,8 @@ import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'j
 
 /** A token issuer with a real key set over HTTP. */
 export interface Issuer {
-  readonly env: Readonly<Record<string, string>>;
+  /** Content of auth.yaml. */
+  readonly auth: { readonly issuer: string; readonly audience: string; readonly keySet: string };
   readonly keySet: { keys: JWK[] };
   /** Requests for the key set. */
   readonly fetches: () => number;
@@ -37,11 +38,7 @@ export async function startIssuer(algorithm = 'ES256'): Promise<Issuer> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    env: {
-      AUTH_JWKS_URL: `http://127.0.0.1:${port}/jwks.json`,
-      AUTH_ISSUER: issuerName,
-      AUTH_AUDIENCE: 'gatehouse',
-    },
+    auth: { issuer: issuerName, audience: 'gatehouse', keySet: `http://127.0.0.1:${port}/jwks.json` },
     keySet,
     fetches: () => fetches,
     async sign(claims, lifeS, hasKid = true) {

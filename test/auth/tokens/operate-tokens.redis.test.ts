@@ -30,13 +30,14 @@ async function statusOf({ address }: TestGateway, token: string): Promise<number
   return (await fetch(`${address}/main/v3`, { method: 'POST', body, headers })).status;
 }
 
-it('the command line revokes tokens, undoes it, and reads the usage of a subject, with AUTH_ISSUER alone', async () => {
+it('the command line revokes tokens, undoes it, and reads the usage of a subject, without the key set', async () => {
   const env = { DATA_DIR: join(place.folder, 'data'), METRICS_PER_KEY: 'on' };
-  const gateway = await startGateway({ main: network(5, [node.url]) }, { ...issuer.env, ...env });
+  const gateway = await startGateway({ main: network(5, [node.url]), auth: issuer.auth }, env);
+  place.withNetworks({ auth: { ...issuer.auth, keySet: 'not-here.json' } });
   try {
     const token = await issuer.sign({ ...claims, jti: 'one' }, 60);
     const keys = (...args: string[]): ReturnType<CommandFolder['run']> =>
-      place.run(['keys', ...args], { DATA_DIR: env.DATA_DIR, AUTH_ISSUER: issuerName });
+      place.run(['keys', ...args], { DATA_DIR: env.DATA_DIR });
     for (const [option, value] of [
       ['--subject', 'user-17'],
       ['--jti', 'one'],
@@ -70,8 +71,8 @@ it('a token that was not revoked stays valid while lookups in Redis fail', async
   // A lookup of each subject and second replaces the subscription.
   await redis.cli('ACL', 'SETUSER', 'default', '-subscribe');
   const gateway = await startGateway(
-    { main: network(5, [node.url]) },
-    { ...issuer.env, ...patient, REDIS_URL: redis.url },
+    { main: network(5, [node.url]), auth: issuer.auth },
+    { ...patient, REDIS_URL: redis.url },
   );
   try {
     const token = await issuer.sign(claims, 60);

@@ -163,7 +163,7 @@ describe('a key', () => {
 });
 
 it('unknown keys from one address end in 429, -32005, with Retry-After in two digits, and valid keys stay valid', async () => {
-  const fresh = await startGateway({ main: network(5, [node.url]) }, { UNKNOWN_KEYS_MAX: '10' });
+  const fresh = await startGateway({ main: network(5, [node.url]) }, { unknownKeysMax: '10' });
   try {
     const send = (key: string): Promise<Response> =>
       fetch(`${fresh.address}/main/v3/${key}`, { method: 'POST', body: call });
@@ -182,7 +182,7 @@ it('unknown keys from one address end in 429, -32005, with Retry-After in two di
 
 it('a valid key that was not used before is served beside unlimited unknown keys from its address', async () => {
   const redis = await startRedis();
-  const shared = await startGateway({ main: network(5, [node.url]) }, { UNKNOWN_KEYS_MAX: '10', REDIS_URL: redis.url });
+  const shared = await startGateway({ main: network(5, [node.url]) }, { unknownKeysMax: '10', REDIS_URL: redis.url });
   try {
     const send = (key: string): Promise<Response> =>
       fetch(`${shared.address}/main/v3/${key}`, { method: 'POST', body: call });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const file = { privateNetworkOrigins: ['https://wallet.example', '*.other.example'] };
   gateway = await startGateway(
     { main: network(5, [node.url]), private: network(5, [node.url], file) },
-    { UNKNOWN_KEYS_MAX: '3', OPS_PORT: '0', ADMIN_TOKEN: 'a-token-of-32-characters-or-more-0' },
+    { unknownKeysMax: '3', OPS_PORT: '0', ADMIN_TOKEN: 'a-token-of-32-characters-or-more-0' },
   );
   keyWithOrigins = makeKey();
   const permissions = { origins: 'https://*.team.example' };

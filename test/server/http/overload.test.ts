@@ -18,7 +18,7 @@ let gateway: TestGateway;
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
-  gateway = await startGateway({ main: network(5, [node.url]) }, { REQUESTS_MAX: '3', BODIES_MAX_BYTES: '100000' });
+  gateway = await startGateway({ main: network(5, [node.url]) }, { requestsMax: '3', BODIES_MAX_BYTES: '100000' });
   await expectResponse(await gateway.post('main', read), 200, resultText('1', word));
 });
 afterAll(async () => {

@@ -45,7 +45,7 @@ describe('the client’s address', () => {
   });
 
   it('is the one by which unknown keys are counted', async () => {
-    const one = await limited({ TRUSTED_PROXIES: '127.0.0.1', UNKNOWN_KEYS_MAX: '3' });
+    const one = await limited({ TRUSTED_PROXIES: '127.0.0.1', unknownKeysMax: '3' });
     const guess = async (from: string): Promise<number> => {
       const url = `${one.gateway.address}/test/v3/${makeKey()}`;
       return (await fetch(url, { method: 'POST', body: '{}', headers: { 'x-forwarded-for': from } })).status;

@@ -172,7 +172,9 @@ describe('the latest calls', () => {
 
   it('say why a token was invalid, without the token', async () => {
     const issuer = await startIssuer();
-    const own = await open(issuer.env);
+    const own = await open();
+    own.save({ auth: issuer.auth });
+    await own.gateway.reload();
     const token = await issuer.sign({ aud: 'another' }, 60);
     const headers = { authorization: `Bearer ${token}` };
     const init = { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}', headers };

@@ -68,7 +68,7 @@ describe('the sockets of a key', () => {
   });
 
   it('are closed when it is revoked, with calls in progress; waiting calls are not started', async () => {
-    await start({ WS_MESSAGES_MAX: '1' });
+    await start({ socketMessagesMax: '1' });
     const { key, caller } = await openWithNewKey();
     const held: Exchange[] = [];
     node.next((exchange) => void held.push(exchange));

@@ -123,7 +123,7 @@ describe('a socket whose reading is paused because of calls in progress', () => 
   it('is not closed as silent', async () => {
     await open(
       { autoPong: false },
-      { WS_MESSAGES_MAX: '1', CALL_TIMEOUT_MS: '1000000', UPSTREAM_TIMEOUT_MS: '1000000' },
+      { socketMessagesMax: '1', CALL_TIMEOUT_MS: '1000000', UPSTREAM_TIMEOUT_MS: '1000000' },
     );
     node.always(hang, 'eth_getStorageAt');
     caller.send(storageAt(1), storageAt(2));
@@ -136,7 +136,7 @@ describe('a socket whose reading is paused because of calls in progress', () => 
 });
 
 describe('a slow reader', () => {
-  const env = { WS_UNREAD_MAX_BYTES: '3000000' };
+  const env = { socketUnreadMaxBytes: '3000000' };
   const bigCalls = (count: number, from: number): void => {
     for (let id = from; id < from + count; id++) caller.send(transaction(id));
   };
@@ -158,7 +158,7 @@ describe('a slow reader', () => {
     expect(isOpen()).toBe(true);
   });
 
-  it('is disconnected when responses of calls in progress exceed WS_UNREAD_MAX_BYTES', async () => {
+  it('is disconnected when responses of calls in progress exceed the bound', async () => {
     await open({}, env);
     node.response('eth_getTransactionByHash', big(8));
     caller.socket.pause();
@@ -189,7 +189,7 @@ describe('a slow reader', () => {
 
   it('is not disconnected while it reads, although the ping is queued behind a large response', async () => {
     // More than the kernel’s buffers take, which grow as they are emptied.
-    await open({ autoPong: false }, { UPSTREAM_RESPONSE_MAX_BYTES: '100000000' });
+    await open({ autoPong: false }, { upstreamResponseMaxBytes: '100000000' });
     node.response('eth_getTransactionByHash', big(40));
     caller.socket.pause();
     caller.send(transaction(1));

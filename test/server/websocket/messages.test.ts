@@ -26,7 +26,7 @@ beforeAll(async () => {
   const upstreams = [{ name: 'node', url: node.url, batch: false }];
   gateway = await startGateway(
     { main: network(5, [], { upstreams }) },
-    { WS_MESSAGES_MAX: '4', BODY_MAX_BYTES: '200000' },
+    { socketMessagesMax: '4', BODY_MAX_BYTES: '200000' },
   );
 });
 afterEach(() => {
@@ -160,7 +160,7 @@ describe('messages of one socket', () => {
     expect(await idOfNext()).toBe(1);
   });
 
-  it('beyond WS_MESSAGES_MAX wait unread, and get responses later', async () => {
+  it('beyond the bound in progress wait unread, and get responses later', async () => {
     await open();
     const exchanges: Exchange[] = [];
     node.always((exchange) => void exchanges.push(exchange), 'eth_getStorageAt');

@@ -87,7 +87,7 @@ describe('a gateway that drains', () => {
   });
 
   it('completes the calls in progress, and those that waited, before it closes', async () => {
-    await start({ WS_MESSAGES_MAX: '2' });
+    await start({ socketMessagesMax: '2' });
     const caller = await open();
     node.always(slow(500));
     caller.send(storageAt, storageAt, storageAt, storageAt, storageAt);

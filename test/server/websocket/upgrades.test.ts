@@ -35,7 +35,7 @@ beforeAll(async () => {
       main: network(5, [node.url], { baseUrls: ['https://main.example.org', 'https://chains.example.org/main'] }),
       other: network(6, [node.url], { baseUrls: ['https://chains.example.org/other'] }),
     },
-    { WS_SOCKETS_PER_KEY: '2', UNKNOWN_KEYS_MAX: '3' },
+    { socketsPerKey: '2', unknownKeysMax: '3' },
   );
 });
 afterEach(async () => {
@@ -179,7 +179,7 @@ describe('a WebSocket is rejected before 101', () => {
     expectRejected(await sendUpgrade(bytes), 400, -32600, 'bad HTTP request');
   });
 
-  it('beyond WS_SOCKETS_PER_KEY: 429 and Retry-After, until one closes', async () => {
+  it('beyond socketsPerKey: 429 and Retry-After, until one closes', async () => {
     const first = await open();
     await open(socketUrl(gateway, 'other'));
     const response = await sendUpgrade(upgrade('/main/ws/v3/KEY'));

@@ -50,7 +50,7 @@ const methods: readonly (readonly [method: string, params: readonly unknown[]])[
 async function start(count: number, env: Record<string, string> = {}, keys: readonly object[] = []) {
   const all = await withNodes(
     count,
-    { UPSTREAM_RESPONSE_MAX_BYTES: '2000000', ...env },
+    { upstreamResponseMaxBytes: '2000000', ...env },
     { methods: ['eth', 'debug_traceCall'] },
     keys,
   );

@@ -22,7 +22,7 @@ it('a node that works on the calls of a batch one after the other gets single ca
     upstreams: [{ name: 'node', url: node.url }],
     failsafe: { hedgeAfterMs: 'off' },
   });
-  const settings = { CACHE_MAX_BYTES: '0', UPSTREAM_CONNECTIONS: '200', BATCH_CONCURRENCY: '200' };
+  const settings = { CACHE_MAX_BYTES: '0', UPSTREAM_CONNECTIONS: '200', batchConcurrency: '200' };
   const gateway = await startGateway({ test: file }, settings, log);
   onTestFinished(async () => {
     await gateway.stop();

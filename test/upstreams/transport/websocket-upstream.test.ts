@@ -242,7 +242,7 @@ describe('a response over WebSocket', () => {
   });
 
   it('that is too large ends the connection, and its calls are not sent again', async () => {
-    const { node, gateway, request, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    const { node, gateway, request, received } = await overWebSocket({}, { upstreamResponseMaxBytes: '1000' });
     await request();
     let held = 0;
     node.onCall(({ id, sendText }) => {
@@ -259,7 +259,7 @@ describe('a response over WebSocket', () => {
   });
 
   it('that is too large is a failure, and the next call has a new connection', async () => {
-    const { node, request, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
+    const { node, request, received } = await overWebSocket({}, { upstreamResponseMaxBytes: '1000' });
     await request();
     node.onCall(({ id, sendText }) => {
       sendText(`{"jsonrpc":"2.0","id":${id},"result":"0x${'00'.repeat(1000)}"}`);

@@ -16,7 +16,7 @@ export async function withBatches(batch: unknown = 'auto'): Promise<
 > {
   // No time slice ends, so that concurrent calls stay together on a slow machine, too.
   const clock = shiftClock();
-  const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '200' }, {}, [{ batch }]);
+  const all = await withNodes(1, { batchConcurrency: '200', UPSTREAM_CONNECTIONS: '200' }, {}, [{ batch }]);
   const [node] = all.nodes as [FakeNode];
   node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
   node.response('eth_getBalance', '0x1');
