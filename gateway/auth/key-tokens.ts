@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { maxEntries } from '../config/max-entries.ts';
+import { suggest } from '../config/suggest.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { digestOf } from './formats/key.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
@@ -16,6 +17,8 @@ const MAX_VERIFIED = 10_000;
 
 /** The claims that narrow a key, with their permissions. */
 const claims = { methods: 'methods', addresses: 'contracts', origins: 'origins', user_agents: 'userAgents' } as const;
+/** The registered claims of RFC 7519. */
+const otherClaims = ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'];
 
 export interface KeyTokenOptions {
   /** Claim `aud`. */
@@ -51,13 +54,13 @@ export class KeyTokens {
     return of === access && clock.unixMs() < endsAt ? narrowed : undefined;
   }
 
-  /** @param keyDigest of the key @throws RpcError token-invalid (rejects with it) */
-  async verify(access: KeyAccess, keyDigest: string, text: string): Promise<KeyAccess> {
+  /** @throws RpcError token-invalid (rejects with it) */
+  async verify(access: KeyAccess, text: string): Promise<KeyAccess> {
     const key = keyOf(access, text);
     const { endsAt, ceiling } = await this.#readToken(text, key);
     const { record, account, share } = access;
-    const compiled = compileAccess(record, { of: () => share }, { account, ceiling });
-    const narrowed = { ...compiled, keyToken: { of: access, keyDigest, text, endsAt } };
+    const keyToken = { of: access, text, endsAt };
+    const narrowed = compileAccess(record, { of: () => share }, { account, ceiling, keyToken });
     this.#verified.set(digestOf(text), narrowed);
     return narrowed;
   }
@@ -98,12 +101,16 @@ function keyOf({ record, tokens }: KeyAccess, text: string): TokenKey {
   return key;
 }
 
-/** @throws RpcError token-invalid */
+/** @throws RpcError token-invalid, for an unknown claim too: it may be a misspelt list */
 function ceilingOf(payload: Readonly<Record<string, unknown>>): PermissionTexts {
   const texts: Record<string, string> = {};
-  for (const [claim, field] of Object.entries(claims)) {
-    const value = payload[claim];
-    if (value === undefined) continue;
+  for (const [claim, value] of Object.entries(payload)) {
+    if (otherClaims.includes(claim)) continue;
+    if (!isList(claim)) {
+      if (!/^\w{1,40}$/.test(claim)) throw invalid('it has a claim that is not known');
+      throw invalid(`its claim ${claim} is not known${suggest(claim, Object.keys(claims))}`);
+    }
+    const field = claims[claim];
     const permission = Array.isArray(value) ? permissionText(value) : undefined;
     if (permission === undefined) throw invalid(`its claim ${claim} must be a list of texts`);
     if (permissionFields[field].read(permission) === undefined)
@@ -111,6 +118,10 @@ function ceilingOf(payload: Readonly<Record<string, unknown>>): PermissionTexts 
     texts[field] = permission;
   }
   return texts;
+}
+
+function isList(claim: string): claim is keyof typeof claims {
+  return Object.hasOwn(claims, claim);
 }
 
 function invalid(why: string): RpcError {

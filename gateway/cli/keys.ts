@@ -50,7 +50,7 @@ export interface KeysCommandContext {
   readonly callUrl: (key: string, slugs: string | undefined) => string | undefined;
 }
 
-type UpdateOptions = { name?: string; json?: true; secret?: boolean; requireToken?: boolean; force?: true };
+type UpdateOptions = { name?: string; json?: true; secret?: boolean; force?: true };
 
 /** Makes the command `gatehouse keys …`. `exitCodeFor` prints its errors. */
 export function keysCommand(context: KeysCommandContext): Command {
@@ -164,19 +164,13 @@ export function keysCommand(context: KeysCommandContext): Command {
     .option('--name <name>', 'another name: 1 to 64 printable characters')
     .option('--secret', 'require a new secret, which replaces all others; it is shown only once')
     .option('--no-secret', 'require no secret')
-    .option('--require-token', 'require a token beside the key, signed for a public key of `keys tokens`')
-    .option('--no-require-token', 'require no token')
     .addHelpText(
       'after',
       examples('keys update 0123456789ab --rate 20 --burst 100', 'keys update 0123456789ab --origins ""'),
     )
     .action((id: string, options: UpdateOptions) =>
       withManager(async (manager) => {
-        const { requireToken } = options;
-        const change = {
-          ...permissionsFrom(options),
-          ...(requireToken !== undefined && { requireToken: requireToken ? 'on' : undefined }),
-        };
+        const change = permissionsFrom(options);
         const name = options.name === undefined ? undefined : checkedName(options.name);
         const isRenamedOnly = Object.keys(change).length === 0 && options.secret === undefined;
         if (isRenamedOnly && name === undefined) {
@@ -296,8 +290,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .argument('<kid>', 'from `keys tokens list`')
     .action((id: string, kid: string) =>
       withManager(async (manager) => {
-        await manager.removeTokenKey(id, kid);
-        out(`The public key is removed from key ${id}.\n`);
+        printResult(await manager.removeTokenKey(id, kid), undefined, `The public key is removed from key ${id}`);
       }),
     );
 
