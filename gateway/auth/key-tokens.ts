@@ -8,7 +8,7 @@ import { compileAccess, type KeyAccess } from './key-access.ts';
 import { permissionFields } from './permissions/permission-fields.ts';
 import { permissionText } from './permissions/permissions-in-files.ts';
 import type { PermissionTexts } from './permissions/permissions.ts';
-import type { TokenKey } from './permissions/token-keys.ts';
+import { kidPattern, type TokenKey } from './permissions/token-keys.ts';
 import { invalidSignature, rejectClaims } from './token-authenticator.ts';
 import { jose } from './tokens/jose.ts';
 import { isToken } from './tokens/token-form.ts';
@@ -94,7 +94,7 @@ function keyOf({ record, tokens }: KeyAccess, text: string): TokenKey {
   const { kid, alg } = header;
   const key = tokens?.keys.find((one) => one.kid === kid);
   if (key === undefined) {
-    const isOfOther = typeof kid === 'string' && /^[0-9a-f]{32}$/.test(kid) && !kid.startsWith(record.id);
+    const isOfOther = typeof kid === 'string' && kidPattern.test(kid) && !kid.startsWith(record.id);
     throw invalid(isOfOther ? 'its kid is that of another project id' : 'its kid is not known for this project id');
   }
   if (alg !== key.algorithm) throw invalid(`its alg must be ${key.algorithm}, which is that of its public key`);

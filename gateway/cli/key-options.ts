@@ -50,14 +50,16 @@ export function checkedName(name: string): string {
   return trimmed;
 }
 
-/** Reads a key of another service. @throws UsageError, which does not quote the input */
-export async function readKey(input: AsyncIterable<Uint8Array | string>): Promise<string> {
+/** Reads a key of another service, and its secret if there is one. @throws UsageError, which does not quote the input */
+export async function readKey(
+  input: AsyncIterable<Uint8Array | string>,
+): Promise<{ key: string; secret: string | undefined }> {
   const chunks: Buffer[] = [];
   for await (const chunk of input) chunks.push(Buffer.from(chunk));
-  const key = Buffer.concat(chunks).toString().trim();
-  if (!isWellFormedKey(key))
+  const [key = '', secret, ...more] = Buffer.concat(chunks).toString().trim().split(/\s+/);
+  if (!isWellFormedKey(key) || more.length > 0)
     throw new UsageError('--key-stdin: expected a key of 32 hexadecimal digits on standard input');
-  return key;
+  return { key, secret };
 }
 
 /** @throws UsageError */

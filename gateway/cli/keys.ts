@@ -12,6 +12,7 @@ import { displayedRecord, shownTokenKeys } from '../auth/manage/displayed-record
 import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
 import type { PermissionTexts } from '../auth/permissions/permissions.ts';
+import { kidPattern } from '../auth/permissions/token-keys.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { namespaceOf } from '../network-files/namespace-of.ts';
 import { methodNames } from '../spec/method-facts.ts';
@@ -83,7 +84,10 @@ export function keysCommand(context: KeysCommandContext): Command {
     .description('Create a key; it is shown only once')
     .option('--name <name>', 'name of the user or application: 1 to 64 printable characters')
     .option('--json', 'print {"id":…,"key":…,"url":…}')
-    .option('--key-stdin', 'read an existing key of another service (32 hexadecimal digits) from standard input');
+    .option(
+      '--key-stdin',
+      'read an existing key of another service (32 hexadecimal digits), and with --secret its secret, from standard input',
+    );
   addPermissionOptions(create)
     .option('--secret', 'also require a new secret, as the password of Basic authentication; it is shown only once')
     .addHelpText(
@@ -100,13 +104,14 @@ export function keysCommand(context: KeysCommandContext): Command {
       if (options.name === undefined) throw new UsageError("error: required option '--name <name>' not specified");
       const name = checkedName(options.name);
       return withManager(async (manager, { location }) => {
-        const given = options.keyStdin ? await readKey(context.input) : undefined;
+        const { key: given, secret = options.secret } = options.keyStdin
+          ? await readKey(context.input)
+          : { key: undefined };
+        if (typeof secret === 'string' && options.secret !== true)
+          throw new UsageError('--key-stdin: a secret requires --secret');
         const permissions = mergePermissions(undefined, permissionsFrom(options));
         checkNetworks(permissions, context.settings().NETWORKS_DIR, options.force === true);
-        const created = await manager.create(name, permissions, {
-          ...(given !== undefined && { given }),
-          withSecret: options.secret === true,
-        });
+        const created = await manager.create(name, permissions, { given, secret });
         const url = created.key === undefined ? undefined : context.callUrl(created.key, permissions['networks']);
         printResult(
           { ...created, ...(url !== undefined && { url }) },
@@ -262,12 +267,15 @@ export function keysCommand(context: KeysCommandContext): Command {
     .argument('<id>', 'key id, from `keys list`')
     .argument('<file>', 'PEM file of a public key: RSA (RS256) or EC on P-256 (ES256)')
     .requiredOption('--name <name>', 'name of the public key: 1 to 40 letters, digits and ._-')
+    .option('--kid <kid>', 'kid that tokens have at another service: 32 hexadecimal digits; default: a new one')
     .option('--json', 'print {"kid":…} on one line')
     .addHelpText('after', examples('keys tokens add 0123456789ab public.pem --name ci --json'))
-    .action((id: string, file: string, { name, json }: { name: string; json?: true }) =>
+    .action((id: string, file: string, { name, json, kid: given }: { name: string; json?: true; kid?: string }) =>
       withManager(async (manager) => {
+        if (given !== undefined && !kidPattern.test(given))
+          throw new UsageError('--kid: expected 32 hexadecimal digits, in lower case');
         if (!/^[\w.-]{1,40}$/.test(name)) throw new UsageError('--name: expected 1 to 40 letters, digits and ._-');
-        const { kid } = await manager.addTokenKey(id, readPemFile(file), name);
+        const { kid } = await manager.addTokenKey(id, readPemFile(file), name, given);
         out(json ? `${JSON.stringify({ kid })}\n` : `Tokens for key ${id} with this kid are accepted: ${kid}\n`);
       }),
     );

@@ -211,6 +211,18 @@ it('the public keys of a key are listed and removed; the tokens of a removed one
   expect(await send(one.key, undefined)).toEqual({ status: 200 });
 });
 
+it('a public key may keep the kid that its tokens have at another service', async () => {
+  const one = await newKey();
+  const { publicKey, privateKey } = newPair('rsa');
+  const kid = '42f5184e315e40d4b79325778691093a';
+  const add = (given: string): Promise<KeysRun> =>
+    runTokens('add', one.id, pemFile(publicKey), '--name', 'moved', '--kid', given);
+  expect((await add('ci')).err).toBe('--kid: expected 32 hexadecimal digits, in lower case\n');
+  expect((await add(kid)).err).toBe('');
+  const token = await sign({ ...one, kid, privateKey, alg: 'RS256' });
+  await eventually(async () => (await send(one.key, token)).status === 200);
+});
+
 it('public keys that are registered at the same moment are all registered, and one that is removed meanwhile is removed', async () => {
   const one = await newKey();
   const add = (): Promise<KeysRun> =>

@@ -60,17 +60,19 @@ export class KeyManager {
 
   /**
    * @param options.given a key of another service; default: a new key
+   * @param options.secret a secret of another service; true: a new secret
    * @throws KeyOperationError if the key already exists; InvalidPermissionsError
    */
   async create(
     name: string,
     permissions: PermissionTexts,
-    options: { given?: string; withSecret?: boolean } = {},
+    options: { given?: string | undefined; secret?: string | boolean | undefined } = {},
   ): Promise<CreatedKey> {
-    const secret = options.withSecret === true ? makeSecret() : undefined;
+    const { given, secret: wanted = false } = options;
+    const secret = wanted === true ? makeSecret() : wanted === false ? undefined : wanted;
     const all = { ...permissions, ...(secret !== undefined && { secrets: digestOf(secret) }) };
     parsePermissions(all);
-    const key = options.given ?? makeKey();
+    const key = given ?? makeKey();
     const digest = digestOf(key);
     const id = keyIdOf(digest);
     if (
@@ -78,8 +80,8 @@ export class KeyManager {
     ) {
       throw new KeyOperationError('already-exists', 'This key already exists', `gatehouse keys show ${id}`);
     }
-    // The operator already has a key of another service: it is not shown.
-    const created = { id, ...(options.given === undefined && { key }), ...(secret !== undefined && { secret }) };
+    // The operator already has the key and secret of another service: they are not shown.
+    const created = { id, ...(given === undefined && { key }), ...(wanted === true && secret !== undefined && { secret }) };
     return this.#audited(created, 'create', id, Object.keys(all).join(' '), this.#warningsFor(id, all));
   }
 
@@ -103,11 +105,13 @@ export class KeyManager {
 
   /**
    * Registers a public key, for tokens that narrow the key.
-   * @param pem text of its file  @returns what `kid` of the tokens must be
+   * @param pem text of its file
+   * @param given `kid` of tokens at another service; default: a new one
+   * @returns what `kid` of the tokens must be
    * @throws KeyOperationError if it is no such key, or the fourth one
    */
-  async addTokenKey(id: string, pem: string, name: string): Promise<TokenKeyAdded> {
-    const { kid, entry } = tokenKeyEntry(id, name, readPublicKey(pem));
+  async addTokenKey(id: string, pem: string, name: string, given?: string): Promise<TokenKeyAdded> {
+    const { kid, entry } = tokenKeyEntry(id, name, readPublicKey(pem), given);
     await this.#write(id, (permissions) => {
       const before = tokenKeysIn(permissions);
       if (before.some((one) => one.kid === kid))
