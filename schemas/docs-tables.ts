@@ -150,6 +150,7 @@ function rejectionOf(row: PermissionRow): string {
     case 'token':
       return `requests, ${new RpcError('token-invalid').status}`;
     case 'capability':
+      return row.requires === undefined ? '' : `requires ${code(row.requires)}`;
     case 'account':
       return '';
   }

@@ -70,6 +70,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(reverts && role !== 'call' && { omitsPayload: true }),
     ...(send !== undefined && { sends: true }),
     ...(send === 'operation' && { sendsOperation: true }),
+    ...(method.params.some(({ schema }) => schema.$ref === refTo('UserOperation')) && { hasErrorData: true as const }),
     ...(looksUpHash(method) && { looksUpHash: true }),
     ...(executes !== undefined && { executes }),
     ...(resultIs !== undefined && { resultIs }),

@@ -208,27 +208,22 @@ export class Authenticator {
   /**
    * Narrows a key by the token beside it.
    * @param access of the key
-   * @param keyDigest of the key
    * @param token undefined: the request has none
    * @param address undefined: of an open WebSocket
    * @throws RpcError (or rejects with it): token-invalid, unknown-key-limit
    */
-  withToken(
-    access: KeyAccess,
-    keyDigest: string,
-    token: string | undefined,
-    address?: string,
-  ): KeyAccess | Promise<KeyAccess> {
+  withToken(access: KeyAccess, token: string | undefined, address?: string): KeyAccess | Promise<KeyAccess> {
     const narrowed = this.#keyTokens.narrowed(access, token);
     if (narrowed !== undefined || token === undefined) return narrowed ?? access;
-    const verify = (): Promise<KeyAccess> => this.#keyTokens.verify(access, keyDigest, token);
+    const verify = (): Promise<KeyAccess> => this.#keyTokens.verify(access, token);
     return address === undefined ? verify() : this.#verifyToken(verify, addressGroup(address));
   }
 
   /**
    * Checks the key or token of an open WebSocket: whether it is valid now and `marginMs` from now. Queries the store only
    * if what is cached is not fresh.
-   * @param access before
+   * @param digest of the key or token
+   * @param access before, without the secret of the key
    * @returns its current access, with entry permissions not yet checked
    * @throws RpcError (or rejects with it): key-invalid, token-invalid, key-store-unreachable
    */
@@ -236,15 +231,10 @@ export class Authenticator {
     if (access.token !== undefined && this.#tokens !== undefined) {
       return this.#tokens.confirm(access, access.token, marginMs);
     }
-    if (access.keyToken !== undefined) {
-      const { of, keyDigest, text, endsAt } = access.keyToken;
-      const own = this.#confirmKey(keyDigest, marginMs);
-      if (own === of && clock.unixMs() < endsAt) return access;
-      return Promise.resolve(own).then((current) => this.withToken(current, keyDigest, text));
-    }
+    const { of, text, endsAt } = access.keyToken ?? { of: access, text: undefined, endsAt: Infinity };
     const own = this.#confirmKey(digest, marginMs);
-    if (own === access) return own;
-    return Promise.resolve(own).then((current) => this.withToken(current, digest, undefined));
+    if (own === of && clock.unixMs() < endsAt) return access;
+    return Promise.resolve(own).then((current) => this.withToken(current, text));
   }
 
   #confirmKey(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {

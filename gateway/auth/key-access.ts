@@ -10,8 +10,9 @@ import {
 import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
 import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
-import { permissionFields, permissionNames } from './permissions/permission-fields.ts';
+import { permissionFields, permissionNames, type PermissionField } from './permissions/permission-fields.ts';
 import { parsePermissions, type PermissionTexts } from './permissions/permissions.ts';
+import { passwordIn } from './permissions/secrets.ts';
 import type { TokenRules } from './permissions/token-keys.ts';
 import type { Bounds } from '../spec/bounds.ts';
 import type { KeyRecord } from './stores/key-store.ts';
@@ -37,7 +38,6 @@ export interface PublicCaller {
 export interface KeyToken {
   /** The key without the token. */
   readonly of: KeyAccess;
-  readonly keyDigest: string;
   readonly text: string;
   /** In ms since 1970, with the clock tolerance. */
   readonly endsAt: number;
@@ -60,7 +60,9 @@ export interface KeyAccess {
   /** How tokens beside the key are verified; undefined: it has none. */
   readonly tokens?: TokenRules | undefined;
   /** The token by which the key is narrowed. */
-  readonly keyToken?: KeyToken;
+  readonly keyToken?: KeyToken | undefined;
+  /** The access of requests with the secret of the key; undefined: all requests have this one. */
+  readonly withSecret?: KeyAccess;
   /** Undefined for a key or token. */
   readonly publicCaller?: PublicCaller;
 }
@@ -71,6 +73,12 @@ export function namesOrigin({ record }: KeyAccess, origin: string): boolean {
   return originMatcher(origins)(origin);
 }
 
+/** The access of a request: its secret may lift allow-lists of its key. */
+export function accessWithSecret(access: KeyAccess, authorization: string | undefined): KeyAccess {
+  if (access.withSecret === undefined || passwordIn(authorization) === undefined) return access;
+  return access.withSecret;
+}
+
 /** Where the shares of accounts are: `KeyShares`. */
 interface Shares {
   of(account: string, key: string, concurrency: number | undefined): CallerShare;
@@ -78,7 +86,13 @@ interface Shares {
 
 const newShares: Shares = { of: (account) => new KeyShare(account) };
 
-const noCapabilities: Capabilities = { explain: false, private: false, verify: false, verifyLevel: 'off' };
+const noCapabilities: Capabilities = {
+  ...{ explain: false, private: false, verify: false, overridesAllowlists: false },
+  verifyLevel: 'off',
+};
+
+/** What the secret of a key lifts with `overrideAllowlists`. */
+const allowLists: readonly PermissionField[] = ['methods', 'contracts', 'origins', 'userAgents', 'ips'];
 
 /** 401 before 403: only a caller with valid credentials learns that the key has other permissions. */
 const namesInOrder = permissionNames.toSorted((a, b) => statusOf(a) - statusOf(b));
@@ -96,18 +110,30 @@ function statusOf(name: (typeof permissionNames)[number]): number {
  * @param given.methodCheck of callers without a key
  * @throws InvalidPermissionsError
  */
-export function compileAccess(
+export function compileAccess(record: KeyRecord, shares: Shares = newShares, given: GivenAccess = {}): KeyAccess {
+  const access = compileWithout([], record, shares, given);
+  if (!access.capabilities.overridesAllowlists) return access;
+  const withSecret = compileWithout(allowLists, record, shares, given);
+  return { ...compileWithout(['secrets'], record, shares, given), withSecret };
+}
+
+interface GivenAccess {
+  readonly account?: string;
+  readonly ceiling?: PermissionTexts | undefined;
+  readonly methodCheck?: MethodCheck;
+  readonly keyToken?: KeyToken;
+}
+
+/** @param skipped fields that do not hold */
+function compileWithout(
+  skipped: readonly PermissionField[],
   record: KeyRecord,
-  shares: Shares = newShares,
-  given: {
-    readonly account?: string;
-    readonly ceiling?: PermissionTexts | undefined;
-    readonly methodCheck?: MethodCheck;
-  } = {},
+  shares: Shares,
+  given: GivenAccess,
 ): KeyAccess {
-  const { id } = record;
-  const own = compilePermissions(record.permissions ?? {});
-  const permissions = given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling));
+  const { id, permissions: texts = {} } = record;
+  const own = compilePermissions(texts, skipped);
+  const permissions = given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling, [], texts));
   const { entry, methods, params, bounds } = permissions;
   const { account = given.account ?? id, capabilities = noCapabilities } = own;
   const limits = permissions.limits && { ...noLimits(account), ...permissions.limits };
@@ -121,6 +147,7 @@ export function compileAccess(
     limits,
     capabilities,
     tokens: own.tokens,
+    keyToken: given.keyToken,
   };
 }
 
@@ -147,8 +174,14 @@ interface CompiledPermissions {
   readonly tokens: TokenRules | undefined;
 }
 
-function compilePermissions(texts: PermissionTexts): CompiledPermissions {
+/** @param wider permissions beside which these hold */
+function compilePermissions(
+  texts: PermissionTexts,
+  skipped: readonly PermissionField[],
+  wider: PermissionTexts = {},
+): CompiledPermissions {
   const permissions = parsePermissions(texts);
+  const others = { ...parsePermissions(wider), ...permissions };
   const entry: EntryCheck[] = [];
   const methods: FieldCheck<MethodCheck>[] = [];
   const params: FieldCheck<ParamsCheck>[] = [];
@@ -159,7 +192,7 @@ function compilePermissions(texts: PermissionTexts): CompiledPermissions {
   let tokens: TokenRules | undefined;
   for (const name of namesInOrder) {
     const [row, value] = [permissionFields[name], permissions[name]];
-    if (value === undefined) continue;
+    if (value === undefined || skipped.includes(name)) continue;
     const text = texts[name] ?? '';
     const rule = { name, value: row.display?.(text) ?? text };
     switch (row.kind) {
@@ -170,7 +203,7 @@ function compilePermissions(texts: PermissionTexts): CompiledPermissions {
         methods.push({ rule, isAllowed: row.check(value) });
         break;
       case 'params':
-        params.push({ rule, isAllowed: row.check(value, permissions) });
+        params.push({ rule, isAllowed: row.check(value, others) });
         break;
       case 'charged':
         limits = { ...limits, ...row.limit(value, permissions), isCharged: true };

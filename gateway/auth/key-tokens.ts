@@ -1,13 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { maxEntries } from '../config/max-entries.ts';
+import { suggest } from '../config/suggest.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { digestOf } from './formats/key.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import { permissionFields } from './permissions/permission-fields.ts';
 import { permissionText } from './permissions/permissions-in-files.ts';
 import type { PermissionTexts } from './permissions/permissions.ts';
-import type { TokenKey } from './permissions/token-keys.ts';
+import { kidPattern, type TokenKey } from './permissions/token-keys.ts';
 import { invalidSignature, rejectClaims } from './token-authenticator.ts';
 import { jose } from './tokens/jose.ts';
 import type { KeyTokenConfig } from './tokens/read-auth.ts';
@@ -17,6 +18,8 @@ const MAX_VERIFIED = 10_000;
 
 /** The claims that narrow a key, with their permissions. */
 const claims = { methods: 'methods', addresses: 'contracts', origins: 'origins', user_agents: 'userAgents' } as const;
+/** The registered claims of RFC 7519. */
+const otherClaims = ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'];
 
 /**
  * Narrows keys by tokens in Infura's form: they stand beside the key, are signed with a key whose public key is registered with
@@ -46,13 +49,13 @@ export class KeyTokens {
     return of === access && clock.unixMs() < endsAt ? narrowed : undefined;
   }
 
-  /** @param keyDigest of the key @throws RpcError token-invalid (rejects with it) */
-  async verify(access: KeyAccess, keyDigest: string, text: string): Promise<KeyAccess> {
+  /** @throws RpcError token-invalid (rejects with it) */
+  async verify(access: KeyAccess, text: string): Promise<KeyAccess> {
     const key = keyOf(access, text);
     const { endsAt, ceiling } = await this.#readToken(text, key);
     const { record, account, share } = access;
-    const compiled = compileAccess(record, { of: () => share }, { account, ceiling });
-    const narrowed = { ...compiled, keyToken: { of: access, keyDigest, text, endsAt } };
+    const keyToken = { of: access, text, endsAt };
+    const narrowed = compileAccess(record, { of: () => share }, { account, ceiling, keyToken });
     this.#verified.set(digestOf(text), narrowed);
     return narrowed;
   }
@@ -86,19 +89,23 @@ function keyOf({ record, tokens }: KeyAccess, text: string): TokenKey {
   const { kid, alg } = header;
   const key = tokens?.keys.find((one) => one.kid === kid);
   if (key === undefined) {
-    const isOfOther = typeof kid === 'string' && /^[0-9a-f]{32}$/.test(kid) && !kid.startsWith(record.id);
+    const isOfOther = typeof kid === 'string' && kidPattern.test(kid) && !kid.startsWith(record.id);
     throw invalid(isOfOther ? 'its kid is that of another project id' : 'its kid is not known for this project id');
   }
   if (alg !== key.algorithm) throw invalid(`its alg must be ${key.algorithm}, which is that of its public key`);
   return key;
 }
 
-/** @throws RpcError token-invalid */
+/** @throws RpcError token-invalid, for an unknown claim too: it may be a misspelt list */
 function ceilingOf(payload: Readonly<Record<string, unknown>>): PermissionTexts {
   const texts: Record<string, string> = {};
-  for (const [claim, field] of Object.entries(claims)) {
-    const value = payload[claim];
-    if (value === undefined) continue;
+  for (const [claim, value] of Object.entries(payload)) {
+    if (otherClaims.includes(claim)) continue;
+    if (!isList(claim)) {
+      if (!/^\w{1,40}$/.test(claim)) throw invalid('it has a claim that is not known');
+      throw invalid(`its claim ${claim} is not known${suggest(claim, Object.keys(claims))}`);
+    }
+    const field = claims[claim];
     const permission = Array.isArray(value) ? permissionText(value) : undefined;
     if (permission === undefined) throw invalid(`its claim ${claim} must be a list of texts`);
     if (permissionFields[field].read(permission) === undefined)
@@ -106,6 +113,10 @@ function ceilingOf(payload: Readonly<Record<string, unknown>>): PermissionTexts 
     texts[field] = permission;
   }
   return texts;
+}
+
+function isList(claim: string): claim is keyof typeof claims {
+  return Object.hasOwn(claims, claim);
 }
 
 function invalid(why: string): RpcError {

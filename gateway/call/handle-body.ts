@@ -12,7 +12,14 @@ import { BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import { Call, type CallContext } from './call.ts';
-import { chargeCalls, chargeRejected, exhaustedLimit, limitRejection, type ChargeContext } from './charge.ts';
+import {
+  chargeCalls,
+  chargeRejected,
+  exhaustedLimit,
+  hasInfuraErrors,
+  limitRejection,
+  type ChargeContext,
+} from './charge.ts';
 import { checkOnce } from './check.ts';
 import { handleBatch, type BatchLimits } from './handle-batch.ts';
 import { handleCall, type MaybePromise } from './handle-call.ts';
@@ -105,6 +112,7 @@ function handleAllowed(
   limits: BatchLimits,
   { shortage, allowance }: ChargeOutcome,
 ): BodyResponse {
+  if (shortage?.reason.endsWith('-quota') === true && hasInfuraErrors(context)) context.subscriptions?.drainSockets();
   const response =
     shortage === undefined
       ? respondTo(calls, context, limits)

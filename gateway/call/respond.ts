@@ -129,7 +129,7 @@ function toRpcResponse(id: string, response: Exclude<CallResponse, FlowingRespon
     case 'large':
       return largeResponse(id, response.parts);
     case 'error':
-      return errorResponse(id, response.code, response.message, response.data as string | undefined);
+      return errorResponse(id, response.code, response.message, response.data);
   }
 }
 

@@ -16,17 +16,20 @@ const options = editableFields.map((field) => ({ ...field, option: optionOf(fiel
 
 /** Adds a flag for each permission and limit. */
 export function addPermissionOptions(command: Command): Command {
-  for (const { flag, meaning } of options) command.option(flag, meaning.replaceAll('`', ''));
+  for (const { flag, meaning } of options) {
+    command.option(flag, meaning.replaceAll('`', ''));
+    if (!flag.includes(' ')) command.option(flag.replace('--', '--no-'), `remove ${flag}`);
+  }
   return command.option('--force', 'accept networks that have no file in NETWORKS_DIR');
 }
 
 /** Reads the flags as a change of permissions. An empty value removes a permission. */
-export function permissionsFrom(given: Readonly<Record<string, unknown>>): PermissionChange {
+export function permissionsFrom(given: Readonly<Record<string, string | boolean | undefined>>): PermissionChange {
   const change: Record<string, string | undefined> = {};
   for (const { name, option, fromFlag } of options) {
     const value = given[option];
-    if (typeof value !== 'string') continue;
-    const text = value.trim();
+    if (value === undefined) continue;
+    const text = value === true ? 'on' : value === false ? '' : value.trim();
     change[name] = text === '' ? undefined : (fromFlag?.(text) ?? text);
   }
   return change;
@@ -47,14 +50,16 @@ export function checkedName(name: string): string {
   return trimmed;
 }
 
-/** Reads a key of another service. @throws UsageError, which does not quote the input */
-export async function readKey(input: AsyncIterable<Uint8Array | string>): Promise<string> {
+/** Reads a key of another service, and its secret if there is one. @throws UsageError, which does not quote the input */
+export async function readKey(
+  input: AsyncIterable<Uint8Array | string>,
+): Promise<{ key: string; secret: string | undefined }> {
   const chunks: Buffer[] = [];
   for await (const chunk of input) chunks.push(Buffer.from(chunk));
-  const key = Buffer.concat(chunks).toString().trim();
-  if (!isWellFormedKey(key))
+  const [key = '', secret, ...more] = Buffer.concat(chunks).toString().trim().split(/\s+/);
+  if (!isWellFormedKey(key) || more.length > 0)
     throw new UsageError('--key-stdin: expected a key of 32 hexadecimal digits on standard input');
-  return key;
+  return { key, secret };
 }
 
 /** @throws UsageError */
@@ -68,5 +73,5 @@ export function readPemFile(file: string): string {
 
 /** `--user-agents <texts>` becomes userAgents. */
 function optionOf(flag: string): string {
-  return flag.slice(2, flag.indexOf(' ')).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  return flag.replace(/^--| .*$/g, '').replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -13,6 +13,7 @@ import { displayedRecord, shownTokenKeys } from '../auth/manage/displayed-record
 import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
 import type { PermissionTexts } from '../auth/permissions/permissions.ts';
+import { kidPattern } from '../auth/permissions/token-keys.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { readFolder } from '../network-files/load-networks.ts';
 import { namespaceOf } from '../network-files/namespace-of.ts';
@@ -52,7 +53,7 @@ export interface KeysCommandContext {
   readonly callUrl: (key: string, slugs: string | undefined) => string | undefined;
 }
 
-type UpdateOptions = { name?: string; json?: true; secret?: boolean; requireToken?: boolean; force?: true };
+type UpdateOptions = { name?: string; json?: true; secret?: boolean; force?: true };
 
 /** Makes the command `gatehouse keys …`. `exitCodeFor` prints its errors. */
 export function keysCommand(context: KeysCommandContext): Command {
@@ -85,7 +86,10 @@ export function keysCommand(context: KeysCommandContext): Command {
     .description('Create a key; it is shown only once')
     .option('--name <name>', 'name of the user or application: 1 to 64 printable characters')
     .option('--json', 'print {"id":…,"key":…,"url":…}')
-    .option('--key-stdin', 'read an existing key of another service (32 hexadecimal digits) from standard input');
+    .option(
+      '--key-stdin',
+      'read an existing key of another service (32 hexadecimal digits), and with --secret its secret, from standard input',
+    );
   addPermissionOptions(create)
     .option('--secret', 'also require a new secret, as the password of Basic authentication; it is shown only once')
     .addHelpText(
@@ -102,13 +106,14 @@ export function keysCommand(context: KeysCommandContext): Command {
       if (options.name === undefined) throw new UsageError("error: required option '--name <name>' not specified");
       const name = checkedName(options.name);
       return withManager(async (manager, { location }) => {
-        const given = options.keyStdin ? await readKey(context.input) : undefined;
+        const { key: given, secret = options.secret } = options.keyStdin
+          ? await readKey(context.input)
+          : { key: undefined };
+        if (typeof secret === 'string' && options.secret !== true)
+          throw new UsageError('--key-stdin: a secret requires --secret');
         const permissions = mergePermissions(undefined, permissionsFrom(options));
         checkNetworks(permissions, context.settings().NETWORKS_DIR, options.force === true);
-        const created = await manager.create(name, permissions, {
-          ...(given !== undefined && { given }),
-          withSecret: options.secret === true,
-        });
+        const created = await manager.create(name, permissions, { given, secret });
         const url = created.key === undefined ? undefined : context.callUrl(created.key, permissions['networks']);
         printResult(
           { ...created, ...(url !== undefined && { url }) },
@@ -166,19 +171,13 @@ export function keysCommand(context: KeysCommandContext): Command {
     .option('--name <name>', 'another name: 1 to 64 printable characters')
     .option('--secret', 'require a new secret, which replaces all others; it is shown only once')
     .option('--no-secret', 'require no secret')
-    .option('--require-token', 'require a token beside the key, signed for a public key of `keys tokens`')
-    .option('--no-require-token', 'require no token')
     .addHelpText(
       'after',
       examples('keys update 0123456789ab --rate 20 --burst 100', 'keys update 0123456789ab --origins ""'),
     )
     .action((id: string, options: UpdateOptions) =>
       withManager(async (manager) => {
-        const { requireToken } = options;
-        const change = {
-          ...permissionsFrom(options),
-          ...(requireToken !== undefined && { requireToken: requireToken ? 'on' : undefined }),
-        };
+        const change = permissionsFrom(options);
         const name = options.name === undefined ? undefined : checkedName(options.name);
         const isRenamedOnly = Object.keys(change).length === 0 && options.secret === undefined;
         if (isRenamedOnly && name === undefined) {
@@ -270,12 +269,15 @@ export function keysCommand(context: KeysCommandContext): Command {
     .argument('<id>', 'key id, from `keys list`')
     .argument('<file>', 'PEM file of a public key: RSA (RS256) or EC on P-256 (ES256)')
     .requiredOption('--name <name>', 'name of the public key: 1 to 40 letters, digits and ._-')
+    .option('--kid <kid>', 'kid that tokens have at another service: 32 hexadecimal digits; default: a new one')
     .option('--json', 'print {"kid":…} on one line')
     .addHelpText('after', examples('keys tokens add 0123456789ab public.pem --name ci --json'))
-    .action((id: string, file: string, { name, json }: { name: string; json?: true }) =>
+    .action((id: string, file: string, { name, json, kid: given }: { name: string; json?: true; kid?: string }) =>
       withManager(async (manager) => {
+        if (given !== undefined && !kidPattern.test(given))
+          throw new UsageError('--kid: expected 32 hexadecimal digits, in lower case');
         if (!/^[\w.-]{1,40}$/.test(name)) throw new UsageError('--name: expected 1 to 40 letters, digits and ._-');
-        const { kid } = await manager.addTokenKey(id, readPemFile(file), name);
+        const { kid } = await manager.addTokenKey(id, readPemFile(file), name, given);
         out(json ? `${JSON.stringify({ kid })}\n` : `Tokens for key ${id} with this kid are accepted: ${kid}\n`);
       }),
     );
@@ -298,8 +300,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .argument('<kid>', 'from `keys tokens list`')
     .action((id: string, kid: string) =>
       withManager(async (manager) => {
-        await manager.removeTokenKey(id, kid);
-        out(`The public key is removed from key ${id}.\n`);
+        printResult(await manager.removeTokenKey(id, kid), undefined, `The public key is removed from key ${id}`);
       }),
     );
 

@@ -54,8 +54,8 @@ export function responseBytes(id: string): number {
   return responseStart(id).length + END.length;
 }
 
-/** An error of an upstream. @param data 0x-hex, or undefined */
-export function errorResponse(id: string, code: number, message: string, data: string | undefined): RpcResponse {
+/** An error of an upstream. @param data 0x-hex, or undefined; of a bundler any value */
+export function errorResponse(id: string, code: number, message: string, data: unknown): RpcResponse {
   return { status: 200, body: errorBody(id, code, message, data) };
 }
 
@@ -90,7 +90,7 @@ export function withAllowance(
   return { status, body, result, retryAfterS, allowance, reasonPhrase };
 }
 
-function errorBody(id: string, code: number, message: string, data: string | undefined): string {
+function errorBody(id: string, code: number, message: string, data: unknown): string {
   const tail = data === undefined ? '' : `,"data":${JSON.stringify(data)}`;
   return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}${tail}}}`;
 }

@@ -54,7 +54,7 @@ export function normalisePart(
   const nestedErrors = nestedErrorsOf(response);
   const revert = findRevert(method, nestedErrors);
   if (revert !== undefined && method.reverts) return revertOutcome(method, params, revert);
-  const error = sanitiseError(nestedErrors);
+  const error = sanitiseError(method, nestedErrors);
   const meaning =
     revert === undefined ? classify(method, nestedErrors, response.status ?? 200) : meaningWithoutReverts(method);
   if (meaning === 'final') return { final: true, response: error };
@@ -137,9 +137,9 @@ function revertResponse({ payload: given, rebuilt, customError }: Revert): Upstr
 
 /**
  * An error as callers get it. Code 3 is replaced, because it means a revert, and zkSync Era and others use it for any
- * failed transaction. `error.data` is hexadecimal in the spec: objects, texts and empty data are removed.
+ * failed transaction. `error.data` is hexadecimal in the spec: objects, texts and empty data are removed, but of bundlers.
  */
-function sanitiseError(nestedErrors: readonly NestedError[]): ErrorResponse {
+function sanitiseError({ hasErrorData }: MethodSpec, nestedErrors: readonly NestedError[]): ErrorResponse {
   const { code, message, data } = mainError(nestedErrors);
   const text = withoutInternals(
     message.length > MAX_MESSAGE_CHARS
@@ -147,7 +147,16 @@ function sanitiseError(nestedErrors: readonly NestedError[]): ErrorResponse {
       : message,
   );
   if (code >= 0) return { kind: 'error', code: -32000, message: text, data: undefined };
-  return { kind: 'error', code, message: text, data: isBytes(data) && data !== '0x' ? data : undefined };
+  const isKept = hasErrorData === true || (isBytes(data) && data !== '0x');
+  return { kind: 'error', code, message: text, data: isKept ? dataWithoutInternals(data) : undefined };
+}
+
+function dataWithoutInternals(data: unknown): unknown {
+  if (typeof data !== 'object') return typeof data === 'string' ? withoutInternals(data) : data;
+  const json = JSON.stringify(data, (_, value: unknown) =>
+    typeof value === 'string' ? withoutInternals(value) : value,
+  );
+  return json.length > MAX_MESSAGE_CHARS ? undefined : (JSON.parse(json) as unknown);
 }
 
 /** Removes addresses behind a node, as the errors of Go's and Rust's HTTP clients contain them, and stacks of Node. */

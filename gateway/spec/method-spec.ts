@@ -42,6 +42,8 @@ export interface MethodSpec {
   readonly sends?: true;
   /** The call sends no transaction, so that no other upstream recognises it: after an unknown outcome it is not sent again. */
   readonly sendsOperation?: true;
+  /** Its errors have `data` of any type, as bundlers give it (ERC-7769); of other methods it is hexadecimal. */
+  readonly hasErrorData?: true;
   /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */
   readonly executes?: true;
   /** Meaning of the result for the chain, if the type of the result does not show it. */

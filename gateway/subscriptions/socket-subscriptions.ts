@@ -50,6 +50,11 @@ export class SocketSubscriptions {
     this.#access = parts.keySessions.access;
   }
 
+  /** Closes the sockets of the key, after their calls in progress: its quota has rejected a message. */
+  drainSockets(): void {
+    this.#parts.keySessions.drain('quota-used-up');
+  }
+
   /**
    * Executes the action of a subscription method.
    * @param params validated by the schema

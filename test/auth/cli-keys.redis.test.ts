@@ -133,6 +133,16 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
     expect(await listed()).toMatchObject([{ name: 'old' }]);
   });
 
+  it('create --key-stdin --secret keeps the secret of the other service, and does not show it', async () => {
+    const secret = 'c'.repeat(32);
+    const input = `${importedKey} ${secret}\n`;
+    const without = await keys(['create', '--name', 'old', '--key-stdin'], input);
+    expect(without).toEqual({ out: '', err: '--key-stdin: a secret requires --secret\n', exitCode: 1 });
+    const { out } = await keys(['create', '--name', 'old', '--key-stdin', '--secret', '--rate', '9'], input);
+    expect(out).not.toContain(secret);
+    expect(await listed()).toMatchObject([{ permissions: { secrets: keyIdOf(digestOf(secret)) } }]);
+  });
+
   it('list shows a table, and an array with --json', async () => {
     expect((await keys(['list'])).out).toBe(
       `There are no keys. Create one: ${commandName} keys create --name <name>\n`,
@@ -201,7 +211,7 @@ describe('gatehouse keys', () => {
     expect((await listed()).map(({ name }) => name)).toContain('鍵'.repeat(64));
   });
 
-  it.each(['', 'abc', importedKey.slice(1), `${importedKey}0`, 'x'.repeat(32)])(
+  it.each(['', 'abc', importedKey.slice(1), `${importedKey}0`, 'x'.repeat(32), `${importedKey} a b`])(
     'rejects %j from standard input, without quoting it',
     async (text) => {
       const { err, exitCode } = await keys(['create', '--name', 'old', '--key-stdin'], text);

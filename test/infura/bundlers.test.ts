@@ -85,6 +85,18 @@ it('an error of the bundler about it is the response, and it is not sent again',
   expect(countsOf(one)).toEqual([0, 1, 0]);
 });
 
+it('the data of an error of the bundler is kept, without addresses behind it', async () => {
+  const one = await start();
+  const data = { paymaster: entryPoint, minimumStake: '0x1', reason: 'http://10.0.0.7:8545/secret failed' };
+  one.first.response(SEND, rpcError(-32505, 'stake too low', data));
+  const { error } = await one.gateway.call('five', SEND, params);
+  expect(error).toEqual({ code: -32505, message: 'stake too low', data: { ...data, reason: '<url> failed' } });
+  // The spec's form holds for other methods.
+  one.node.response('eth_getBalance', rpcError(-32000, 'no balance', data));
+  const other = await one.gateway.call('five', 'eth_getBalance', [operation.sender, 'latest']);
+  expect(other.error).not.toHaveProperty('data');
+});
+
 it.each<[string, (first: FakeNode) => Promise<void> | void]>([
   ['refuses the connection', (first) => first.refuse()],
   [

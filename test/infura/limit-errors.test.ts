@@ -103,6 +103,21 @@ describe.each(published)('with errors: infura, over $of', ({ permissions, error 
   });
 });
 
+it('a message that does not fit into what is left of the day closes the sockets of the key', async () => {
+  const one = await limited();
+  await one.setPermissions({ daily: '2', errors: 'infura' });
+  const [idle, active] = [
+    await openCaller(socketUrl(one.gateway, 'test')),
+    await openCaller(socketUrl(one.gateway, 'test')),
+  ];
+  const [method, params] = storage;
+  const batch = [1, 2, 3].map((id) => ({ jsonrpc: '2.0', id, method, params }));
+  active.send(JSON.stringify(batch));
+  const errors = JSON.parse(await active.next()) as { error: object }[];
+  expect(errors.map(({ error }) => error)).toMatchObject(batch.map(() => ({ event: -33400 })));
+  for (const { closed } of [active, idle]) expect(await closed).toMatchObject({ code: 1008 });
+});
+
 it('without errors: infura, a socket of a key over its day stays open', async () => {
   const one = await limited();
   await one.setPermissions({ daily: '1' });

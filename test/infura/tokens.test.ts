@@ -22,9 +22,9 @@ let node: FakeNode;
 let gateway: TestGateway;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gatehouse-key-tokens-'));
-  node = await startFakeNode({ chainId: 5, responses: { eth_getBalance: '0x5' } });
+  node = await startFakeNode({ chainId: 5, responses: { eth_getBalance: '0x5', acme_getPoints: '0x7' } });
   const log = pino({ level: 'debug' }, { write: (line) => logged.push(line) });
-  gateway = await startGateway({ main: network(5, [node.url]) }, {}, log);
+  gateway = await startGateway({ main: network(5, [node.url], { methods: ['eth', 'acme_getPoints'] }) }, {}, log);
 });
 afterAll(async () => {
   await gateway.stop();
@@ -137,6 +137,24 @@ it('a token never widens its key', async () => {
   expect(await send(one.key, token, ['eth_chainId', []])).toEqual(forbidden);
 });
 
+it('a token with addresses permits a pass-through method that the methods of its key or of the token name', async () => {
+  const points = ['acme_getPoints', [contract]] as const;
+  const named = await newKey('ec', { methods: 'acme_getPoints,eth' });
+  expect(await send(named.key, await sign(named, { claims: { addresses: [contract] } }), points)).toEqual({
+    status: 200,
+  });
+  const one = await newKey();
+  expect(await send(one.key, await sign(one, { claims: { addresses: [contract] } }), points)).toEqual(forbidden);
+  const claims = { addresses: [contract], methods: ['acme_getPoints'] };
+  expect(await send(one.key, await sign(one, { claims }), points)).toEqual({ status: 200 });
+});
+
+it('the registered claims of RFC 7519 are accepted', async () => {
+  const one = await newKey();
+  const claims = { iss: 'backend', sub: 'user-17', jti: '1', iat: 0, nbf: 0 };
+  expect(await send(one.key, await sign(one, { claims }))).toEqual({ status: 200 });
+});
+
 it('ethers and viem send it with the header that Infura documents', async () => {
   const one = await newKey();
   const url = `${gateway.address}/main/v3/${one.key}`;
@@ -156,17 +174,21 @@ it('a key may require a token', async () => {
   await eventually(async () => (await send(one.key, undefined)).status === 401);
   expect(await send(one.key, undefined)).toEqual(rejected('this project id requires one in Authorization: Bearer'));
   expect(await send(one.key, await sign(one))).toEqual({ status: 200 });
-  const removed = await runTokens('remove', one.id, one.kid);
-  expect(removed).toMatchObject({ exitCode: 1, err: expect.stringContaining('would have no public key') as string });
   await runKeys({ DATA_DIR: gateway.dataDir }, ['update', one.id, '--no-require-token']);
   await eventually(async () => (await send(one.key, undefined)).status === 200);
 });
 
-it('without a public key, a key cannot require a token', async () => {
-  const key = makeKey();
-  await gateway.gateway.keys.add(digestOf(key), { name: 'plain', createdAt: new Date().toISOString() });
-  const run = await runKeys({ DATA_DIR: gateway.dataDir }, ['update', keyIdOf(digestOf(key)), '--require-token']);
-  expect(run).toMatchObject({ exitCode: 1, err: expect.stringContaining('would have no public key') as string });
+it('the last public key of a key that requires a token can be removed: then each request is rejected, and a warning says so', async () => {
+  const one = await newKey('ec', { requireToken: 'on' });
+  const token = await sign(one);
+  expect(await send(one.key, token)).toEqual({ status: 200 });
+  const warning = `warning: each request is rejected until the key ${one.id} has a public key: gatehouse keys tokens add\n`;
+  expect(await runTokens('remove', one.id, one.kid)).toMatchObject({ exitCode: 0, err: warning });
+  await eventually(async () => (await send(one.key, token)).status === 401);
+  expect(await send(one.key, token)).toEqual(rejected('its kid is not known for this project id'));
+  expect((await send(one.key, undefined)).status).toBe(401);
+  const run = await runKeys({ DATA_DIR: gateway.dataDir }, ['update', one.id, '--require-token']);
+  expect(run).toMatchObject({ exitCode: 0, err: warning });
 });
 
 it('the public keys of a key are listed and removed; the tokens of a removed one are rejected', async () => {
@@ -189,6 +211,18 @@ it('the public keys of a key are listed and removed; the tokens of a removed one
   expect(await send(one.key, undefined)).toEqual({ status: 200 });
 });
 
+it('a public key may keep the kid that its tokens have at another service', async () => {
+  const one = await newKey();
+  const { publicKey, privateKey } = newPair('rsa');
+  const kid = '42f5184e315e40d4b79325778691093a';
+  const add = (given: string): Promise<KeysRun> =>
+    runTokens('add', one.id, pemFile(publicKey), '--name', 'moved', '--kid', given);
+  expect((await add('ci')).err).toBe('--kid: expected 32 hexadecimal digits, in lower case\n');
+  expect((await add(kid)).err).toBe('');
+  const token = await sign({ ...one, kid, privateKey, alg: 'RS256' });
+  await eventually(async () => (await send(one.key, token)).status === 200);
+});
+
 it('public keys that are registered at the same moment are all registered, and one that is removed meanwhile is removed', async () => {
   const one = await newKey();
   const add = (): Promise<KeysRun> =>
@@ -204,6 +238,12 @@ describe('each of these has its own sentence:', () => {
   it.each<[string, Signed, string]>([
     ['an unknown kid', { header: { kid: 'ci' } }, 'its kid is not known for this project id'],
     ['a token without kid', { header: { kid: undefined } }, 'its kid is not known for this project id'],
+    [
+      'a misspelt claim',
+      { claims: { user_agent: ['Firefox'] } },
+      'its claim user_agent is not known; did you mean user_agents?',
+    ],
+    ['a claim of another name', { claims: { 'https://x.example/é': 1 } }, 'it has a claim that is not known'],
     ['another audience', { claims: { aud: 'other.io' } }, 'its claim aud is not valid here'],
     ['an expired token', { exp: Math.floor(Date.now() / 1000) - 60 }, 'it has expired'],
     ['a claim that is no list', { claims: { methods: 'eth' } }, 'its claim methods must be a list of texts'],
@@ -317,7 +357,12 @@ it('a rotated key accepts the tokens of the key before', async () => {
   const { out } = await runKeys({ DATA_DIR: gateway.dataDir }, ['rotate', one.id, '--json']);
   const { key } = JSON.parse(out) as { key: string };
   await eventually(async () => (await send(key, undefined)).status === 200);
-  expect(await send(key, await sign(one))).toEqual({ status: 200 });
+  const token = await sign(one);
+  expect(await send(key, token)).toEqual({ status: 200 });
+  // The key before is valid for the grace period.
+  expect(await send(one.key, token)).toEqual({ status: 200 });
+  await runTokens('remove', keyIdOf(digestOf(key)), one.kid);
+  for (const each of [key, one.key]) await eventually(async () => (await send(each, token)).status === 401);
 });
 
 it('another audience may be configured, and a key without public keys ignores a token', async () => {

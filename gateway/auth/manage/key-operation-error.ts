@@ -2,7 +2,7 @@ import { StoreError } from '../../store/store-error.ts';
 
 /** An operation cannot be done. The message ends with advice for the command line. */
 export class KeyOperationError extends StoreError {
-  readonly kind: 'missing' | 'already-exists' | 'inactive' | 'invalid' | 'no-secret' | 'no-token-key' | 'no-redis';
+  readonly kind: 'missing' | 'already-exists' | 'inactive' | 'invalid' | 'no-secret' | 'no-redis';
   /** The message without the advice. */
   readonly sentence: string;
 

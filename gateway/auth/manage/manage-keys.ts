@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { clock } from '../../clock/clock.ts';
+import { entriesOf } from '../permissions/field-formats.ts';
 import { parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
 import { withNewSecret } from '../permissions/secrets.ts';
 import {
@@ -26,8 +27,6 @@ import { unknownMethodWarnings } from '../unknown-methods.ts';
 import { KeyOperationError, noSuchKey } from './key-operation-error.ts';
 import { isActive } from './key-state.ts';
 import { toRevokedKeys, type RevokedKeys } from './revoked-keys.ts';
-
-const addTokenKey = 'register one with gatehouse keys tokens add, or keys update --no-require-token';
 
 /** Result of an operation. A new key or secret is shown only here. */
 export interface CreatedKey {
@@ -61,17 +60,19 @@ export class KeyManager {
 
   /**
    * @param options.given a key of another service; default: a new key
+   * @param options.secret a secret of another service; true: a new secret
    * @throws KeyOperationError if the key already exists; InvalidPermissionsError
    */
   async create(
     name: string,
     permissions: PermissionTexts,
-    options: { given?: string; withSecret?: boolean } = {},
+    options: { given?: string | undefined; secret?: string | boolean | undefined } = {},
   ): Promise<CreatedKey> {
-    const secret = options.withSecret === true ? makeSecret() : undefined;
+    const { given, secret: wanted = false } = options;
+    const secret = wanted === true ? makeSecret() : wanted === false ? undefined : wanted;
     const all = { ...permissions, ...(secret !== undefined && { secrets: digestOf(secret) }) };
     parsePermissions(all);
-    const key = options.given ?? makeKey();
+    const key = given ?? makeKey();
     const digest = digestOf(key);
     const id = keyIdOf(digest);
     if (
@@ -79,9 +80,9 @@ export class KeyManager {
     ) {
       throw new KeyOperationError('already-exists', 'This key already exists', `gatehouse keys show ${id}`);
     }
-    // The operator already has a key of another service: it is not shown.
-    const created = { id, ...(options.given === undefined && { key }), ...(secret !== undefined && { secret }) };
-    return this.#audited(created, 'create', id, Object.keys(all).join(' '), this.#warningsFor(all));
+    // The operator already has the key and secret of another service: they are not shown.
+    const created = { id, ...(given === undefined && { key }), ...(wanted === true && secret !== undefined && { secret }) };
+    return this.#audited(created, 'create', id, Object.keys(all).join(' '), this.#warningsFor(id, all));
   }
 
   /**
@@ -91,9 +92,9 @@ export class KeyManager {
   async update(id: string, change: PermissionChange, secret?: boolean): Promise<CreatedKey> {
     const created = secret === true ? makeSecret() : undefined;
     const all = { ...change, ...(secret !== undefined && { secrets: created && digestOf(created) }) };
-    await this.#write(id, () => all);
+    const after = await this.#write(id, () => all);
     const shown = { id, ...(created !== undefined && { secret: created }) };
-    return this.#audited(shown, 'update', id, Object.keys(all).join(' '), this.#warningsFor(mergePermissions({}, all)));
+    return this.#audited(shown, 'update', id, Object.keys(all).join(' '), this.#warningsFor(id, all, after));
   }
 
   /** @throws KeyOperationError if the key does not exist */
@@ -104,11 +105,13 @@ export class KeyManager {
 
   /**
    * Registers a public key, for tokens that narrow the key.
-   * @param pem text of its file  @returns what `kid` of the tokens must be
+   * @param pem text of its file
+   * @param given `kid` of tokens at another service; default: a new one
+   * @returns what `kid` of the tokens must be
    * @throws KeyOperationError if it is no such key, or the fourth one
    */
-  async addTokenKey(id: string, pem: string, name: string): Promise<TokenKeyAdded> {
-    const { kid, entry } = tokenKeyEntry(id, name, readPublicKey(pem));
+  async addTokenKey(id: string, pem: string, name: string, given?: string): Promise<TokenKeyAdded> {
+    const { kid, entry } = tokenKeyEntry(id, name, readPublicKey(pem), given);
     await this.#write(id, (permissions) => {
       const before = tokenKeysIn(permissions);
       if (before.some((one) => one.kid === kid))
@@ -125,18 +128,25 @@ export class KeyManager {
   }
 
   /**
-   * A key without public keys still rejects tokens, if it had some: with a removed one, a token must not get the whole key.
-   * @throws KeyOperationError if there is none with this `kid`, or tokens are required and it is the last one
+   * Removes a public key, also from the keys that replaced this one by rotation and that it replaced: they have a copy. A key
+   * without public keys still rejects tokens, if it had some: with a removed one, a token must not get the whole key.
+   * @throws KeyOperationError if there is none with this `kid`
    */
   async removeTokenKey(id: string, kid: string): Promise<CreatedKey> {
-    await this.#write(id, ({ tokenKeys = '' }) => {
-      const entries = tokenKeys.split(',').filter((entry) => entry.trim() !== '');
-      const others = entries.filter((entry) => !entry.trim().startsWith(`${kid}@`));
-      if (others.length === entries.length)
-        throw new KeyOperationError('missing', `The key ${id} has no public key with this kid`, 'see keys tokens list');
-      return { tokenKeys: others.join(',') };
-    });
-    return this.#audited({ id }, 'update', id, 'tokenKeys');
+    const hasKid = ({ permissions = {} }: KeyRecord): boolean =>
+      tokenKeysIn(permissions).some((one) => one.kid === kid);
+    const found = (await this.#rotatedWith(id)).filter(hasKid);
+    if (found.length === 0)
+      throw new KeyOperationError('missing', `The key ${id} has no public key with this kid`, 'see keys tokens list');
+    const warnings: string[] = [];
+    for (const record of found) {
+      const after = await this.#write(record.id, ({ tokenKeys = '' }) => {
+        const others = entriesOf(tokenKeys).filter((entry) => !entry.startsWith(`${kid}@`));
+        return { tokenKeys: others.join(',') };
+      });
+      warnings.push(...this.#warningsFor(record.id, {}, after));
+    }
+    return this.#audited({ id }, 'update', id, 'tokenKeys', warnings);
   }
 
   /** Makes a key with the same permissions and limits; the old key expires after `graceMs`. */
@@ -241,10 +251,8 @@ export class KeyManager {
     const team = teamIn(account);
     if (account === PUBLIC_ID) return [account];
     if (team === undefined) {
-      const record = await this.#existing(account);
-      if (!withRotated) return [record.id];
-      const first = firstOf(record);
-      return (await this.list()).filter((other) => firstOf(other) === first).map(({ id }) => id);
+      const records = withRotated ? await this.#rotatedWith(account) : [await this.#existing(account)];
+      return records.map(({ id }) => id);
     }
     const own = (await this.list()).filter(({ permissions }) => permissions?.['team'] === team);
     if (own.length === 0)
@@ -257,28 +265,41 @@ export class KeyManager {
     return listKeys(this.#store);
   }
 
+  /** The key with those that replaced it by rotation, and those that it replaced. @throws KeyOperationError */
+  async #rotatedWith(id: string): Promise<KeyRecord[]> {
+    const first = firstOf(await this.#existing(id));
+    return (await this.list()).filter((other) => firstOf(other) === first);
+  }
+
   async #existing(id: string): Promise<KeyRecord> {
     const record = await this.#store.show(id);
     if (record === undefined) throw noSuchKey(id);
     return record;
   }
 
-  /** @throws KeyOperationError if the key does not exist; InvalidPermissionsError; the error of `changeOf` */
-  async #write(id: string, changeOf: (permissions: PermissionTexts) => PermissionChange): Promise<void> {
+  /**
+   * @returns the permissions after the change
+   * @throws KeyOperationError if the key does not exist; InvalidPermissionsError; the error of `changeOf` (rejects with it)
+   */
+  async #write(
+    id: string,
+    changeOf: (permissions: PermissionTexts) => PermissionChange,
+  ): Promise<PermissionTexts | undefined> {
     const updated = await this.#store.update(id, (permissions) => {
       const change = changeOf(permissions);
-      const after = mergePermissions(permissions, change);
-      parsePermissions(after);
-      if (after['requireToken'] === undefined || tokenKeysIn(after).length > 0) return change;
-      const problem = `The key ${id} requires tokens and would have no public key`;
-      throw new KeyOperationError('no-token-key', problem, addTokenKey);
+      parsePermissions(mergePermissions(permissions, change));
+      return change;
     });
     if (updated === undefined) throw noSuchKey(id);
+    return updated.permissions;
   }
 
-  #warningsFor(permissions: PermissionTexts): string[] {
+  #warningsFor(id: string, change: PermissionChange, after = mergePermissions({}, change)): string[] {
+    const permissions = mergePermissions({}, change);
     const end = permissions['expiresAt'];
+    const isClosed = after['requireToken'] === 'on' && tokenKeysIn(after).length === 0;
     return [
+      ...(isClosed ? [`each request is rejected until the key ${id} has a public key: gatehouse keys tokens add`] : []),
       ...(end !== undefined && Date.parse(end) <= clock.unixMs() ? [`the key has expired: expiresAt is ${end}`] : []),
       ...(this.#methods === undefined ? [] : unknownMethodWarnings(permissions, this.#methods)),
     ];

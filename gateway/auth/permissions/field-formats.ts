@@ -52,6 +52,10 @@ export function timeFromNow(text: string): string {
   return durationMs === undefined ? text : new Date(clock.unixMs() + durationMs).toISOString();
 }
 
+export function readSwitch(text: string): 'on' | undefined {
+  return text === 'on' ? text : undefined;
+}
+
 export function readWhole(text: string): number | undefined {
   return /^\d{1,13}$/.test(text) ? inRange(Number(text)) : undefined;
 }

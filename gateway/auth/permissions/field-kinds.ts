@@ -10,10 +10,10 @@ import type { TokenRules } from './token-keys.ts';
 /** What each row of `permission-fields.ts` has. Its kind says where it is evaluated, and requires the evaluation. */
 interface Field<Value> {
   /**
-   * With a value: operators set the field with this flag, by the admin API and on the keys page. Otherwise Gatehouse
-   * makes the value: for `--secret`, or (undefined) by an operation.
+   * Operators set the field with this flag, by the admin API and on the keys page. Without a value it is a switch, whose text is
+   * `on`. Undefined: an operation makes the value, as it does for `--secret`.
    */
-  readonly flag: `--${string} <${string}>` | '--secret' | '--require-token' | undefined;
+  readonly flag: `--${string}` | undefined;
   /** For the help of the flag, the keys page, docs/keys.md, and the error text of an invalid value. */
   readonly meaning: string;
   /** @returns undefined for an invalid text: then the key is rejected */
@@ -104,10 +104,14 @@ export interface Capabilities {
   readonly verifyLevel: VerifyLevel;
   /** The form of its errors over a limit; undefined: that of the network. */
   readonly errors?: ErrorForm;
+  /** Whether its allow-lists do not hold for requests with its secret. */
+  readonly overridesAllowlists: boolean;
 }
 
 interface CapabilityField<Value> extends Field<Value> {
   readonly kind: 'capability';
+  /** Another field, which a key with this one must have. */
+  readonly requires?: 'secrets';
   grant(value: Value): SomeOf<Capabilities>;
 }
 

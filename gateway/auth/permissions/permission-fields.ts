@@ -5,7 +5,16 @@ import { isKeyId } from '../formats/key.ts';
 import { isOriginPattern, originMatcher } from '../formats/origin-pattern.ts';
 import { readTeam, teamAccount } from '../formats/team.ts';
 import { contractCheck } from './contract-check.ts';
-import { entriesOf, listOf, readDecimal, readMethodRates, readTime, readWhole, timeFromNow } from './field-formats.ts';
+import {
+  entriesOf,
+  listOf,
+  readDecimal,
+  readMethodRates,
+  readSwitch,
+  readTime,
+  readWhole,
+  timeFromNow,
+} from './field-formats.ts';
 import {
   accountField,
   boundField,
@@ -242,6 +251,16 @@ const fields = {
     read: (text) => errorForms.find((form) => form === text),
     grant: (form) => ({ errors: form }),
   }),
+  overrideAllowlists: capabilityField({
+    flag: '--override-allowlists',
+    title: 'Override of allow-lists',
+    meaning:
+      '`on`: requests need no secret, and for those with it `methods`, `contracts`, `origins`, `userAgents` and `ips` do not hold',
+    page: { group: 'rare', control: 'switches', switches: { on: 'The secret lifts the allow-lists' } },
+    read: readSwitch,
+    requires: 'secrets',
+    grant: () => ({ overridesAllowlists: true }),
+  }),
   tokenKeys: tokenField({
     flag: undefined,
     meaning: 'public keys of tokens that narrow the key, from `keys tokens add`: `<kid>@<name>@<key>`, at most three',
@@ -251,8 +270,10 @@ const fields = {
   }),
   requireToken: tokenField({
     flag: '--require-token',
-    meaning: '`on`: each request needs a token',
-    read: (text) => (text === 'on' ? text : undefined),
+    title: 'Tokens',
+    meaning: '`on`: each request needs a token, signed for a public key of `keys tokens`',
+    page: { group: 'rare', control: 'switches', switches: { on: 'Each request needs a token' } },
+    read: readSwitch,
     rules: () => ({ isRequired: true }),
   }),
   account: accountField({
@@ -287,8 +308,8 @@ const rarelyUsed: FieldPage = { group: 'rare' };
 
 /** Fields whose values operators write; Gatehouse makes the values of the others. */
 export const editableFields = permissionNames.flatMap((name) => {
-  const { flag = '', meaning, title = titleOf(name), fromFlag, page, noun } = permissionFields[name];
-  return flag.includes(' ') ? [{ name, flag, meaning, title, fromFlag, page: page ?? rarelyUsed, noun }] : [];
+  const { flag, meaning, title = titleOf(name), fromFlag, page = rarelyUsed, noun } = permissionFields[name];
+  return flag === undefined || name === 'secrets' ? [] : [{ name, flag, meaning, title, fromFlag, page, noun }];
 });
 
 /** `userAgents` becomes User agents. */

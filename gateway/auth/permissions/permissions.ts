@@ -30,7 +30,7 @@ export function parsePermissions(texts: PermissionTexts): KeyPermissions {
     const value = row.read(text);
     if (value === undefined) problems.push(`${name}: expected ${expectationOf(row, text)}`);
     else permissions[name] = value;
-    const required = row.kind === 'charged' ? row.requires : undefined;
+    const required = 'requires' in row ? row.requires : undefined;
     if (required !== undefined && texts[required] === undefined) problems.push(`${name}: requires ${required}`);
   }
   if (problems.length > 0) throw new InvalidPermissionsError(problems);

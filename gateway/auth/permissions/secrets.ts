@@ -61,7 +61,7 @@ function partsOf(entry: string): [digest: string, expiresAt: string | undefined]
 }
 
 /** Reads the password of Basic authentication with an empty user name, as Infura does. */
-function passwordIn(authorization = ''): string | undefined {
+export function passwordIn(authorization = ''): string | undefined {
   const [, base64] = /^basic +([a-z0-9+/_-]+=*)$/i.exec(authorization) ?? [];
   const text = base64 === undefined ? '' : Buffer.from(base64, 'base64').toString();
   return text.startsWith(':') ? text.slice(1) : undefined;

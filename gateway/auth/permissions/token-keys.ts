@@ -6,7 +6,7 @@ export const MAX_TOKEN_KEYS = 3;
 
 /** A public key, with which tokens that narrow a key are verified. */
 export interface TokenKey {
-  /** `kid` in the header of tokens. It begins with the id of the key that it was registered with. */
+  /** `kid` in the header of tokens: of another service, or it begins with the id of the key that it was registered with. */
   readonly kid: string;
   readonly name: string;
   readonly algorithm: 'RS256' | 'ES256';
@@ -32,10 +32,18 @@ export function readTokenKeys(text: string): readonly TokenKey[] | undefined {
   return keys === undefined || keys.length > MAX_TOKEN_KEYS ? undefined : keys;
 }
 
-/** The entry of a public key in the text of `readTokenKeys`. @param id of the key */
-export function tokenKeyEntry(id: string, name: string, publicKey: KeyObject): { kid: string; entry: string } {
+/** The form of a `kid`, which is that of Infura. */
+export const kidPattern = /^[0-9a-f]{32}$/;
+
+/** The entry of a public key in the text of `readTokenKeys`. @param id of the key @param given `kid` of another service */
+export function tokenKeyEntry(
+  id: string,
+  name: string,
+  publicKey: KeyObject,
+  given?: string,
+): { kid: string; entry: string } {
   const spki = publicKey.export({ format: 'der', type: 'spki' });
-  const kid = id + hash('sha256', spki).slice(0, 20);
+  const kid = given ?? id + hash('sha256', spki).slice(0, 20);
   return { kid, entry: [kid, name, spki.toString('base64')].join('@') };
 }
 

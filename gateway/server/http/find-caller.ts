@@ -1,7 +1,6 @@
-import { digestOf } from '../../auth/formats/key.ts';
 import { differentKeys, isKeyless, sentKey, tokenBeside } from '../../auth/sent-key.ts';
 import { isToken } from '../../auth/tokens/token-form.ts';
-import type { KeyAccess } from '../../auth/key-access.ts';
+import { accessWithSecret, type KeyAccess } from '../../auth/key-access.ts';
 import { countRejection } from '../../call/respond.ts';
 import type { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
@@ -45,18 +44,17 @@ function narrowedAccess(
   if (access.tokens === undefined && authenticator.keyPlaces === undefined) return access;
   const key = keyOf(options, request);
   const token = isToken(key) ? undefined : tokenBeside(key, request.headers);
-  if (access.tokens !== undefined)
-    return authenticator.withToken(access, digestOf(key), token, proxies.addressOf(request));
+  if (access.tokens !== undefined) return authenticator.withToken(access, token, proxies.addressOf(request));
   // Where headers may have keys and tokens, none is ignored.
   if (token !== undefined && isToken(token)) throw differentKeys();
   return access;
 }
 
 /** Checks whether the key may be used for the request. @throws RpcError */
-export function checkAccess({ proxies }: RequestOptions, request: IncomingRequest, access: KeyAccess): void {
-  request.access = access;
-  request.logEntry?.setKey(access.record.id);
+export function checkAccess({ proxies }: RequestOptions, request: IncomingRequest, found: KeyAccess): void {
   const { network, headers } = request;
+  const access = (request.access = accessWithSecret(found, headers.authorization));
+  request.logEntry?.setKey(access.record.id);
   access.entry?.check({ network: network.config.slug, address: proxies.addressOf(request), headers });
 }
 

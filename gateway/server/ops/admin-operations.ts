@@ -93,8 +93,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     const { name: given, permissions = {}, key, secret = false } = body as NewKey;
     const name = readNewName(given);
     const texts = mergePermissions(undefined, toPermissionTexts(permissions));
-    const options = { ...(key !== undefined && { given: key }), withSecret: secret };
-    return created(withWarnings(await manager.create(name, texts, options), texts, networks));
+    return created(withWarnings(await manager.create(name, texts, { given: key, secret }), texts, networks));
   },
   import: async ({ manager, keys, dataDir }) => ok(await importKeys(dataDir, keys, manager)),
   show: async ({ manager, limiter, id }) => {
@@ -117,8 +116,8 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   },
   listTokenKeys: async ({ manager, id }) => ok({ tokenKeys: shownTokenKeys(await manager.show(id)) }),
   addTokenKey: async ({ manager, id, body }) => {
-    const { name, publicKey } = body as { name: string; publicKey: string };
-    return created(await manager.addTokenKey(id, publicKey, name));
+    const { name, publicKey, kid } = body as { name: string; publicKey: string; kid?: string };
+    return created(await manager.addTokenKey(id, publicKey, name, kid));
   },
   removeTokenKey: async ({ manager, id, kid }) => ok(await manager.removeTokenKey(id, kid)),
   revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id))),

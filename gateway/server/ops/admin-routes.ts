@@ -165,7 +165,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
 const DISK_RETRY_S = 5;
 const statuses = {
   ...{ missing: 404, invalid: 400, 'already-exists': 409, inactive: 409 },
-  ...{ 'no-secret': 409, 'no-token-key': 409, 'no-redis': 409 },
+  ...{ 'no-secret': 409, 'no-redis': 409 },
 } as const;
 
 function toAdminError(error: unknown): AdminError {

@@ -90,18 +90,27 @@ function set(counts: Counts, account: string, count: OpenCount): void {
   else counts.set(account, count);
 }
 
-/** The open sockets of one key. They count for its account, and move to another one with the key. */
+/** The open sockets of one key, by its token and with or without its secret. They count for its account, and move to another one with the key. */
 export class KeySessions implements OpenSubscriptions {
+  /** Differs for each token of a key, and for its secret. */
+  readonly name: string;
+  /** Of the key or token. */
   readonly digest: string;
   readonly sessions = new Set<Session>();
   isBeingConfirmed = false;
   readonly #counts: OpenCounts;
+  readonly #hasSecret: boolean;
+  #found: KeyAccess;
   #access: KeyAccess;
   #subscriptions = 0;
 
-  constructor(digest: string, access: KeyAccess, counts: OpenCounts) {
+  /** @param hasSecret whether `access` is that of requests with the secret of the key */
+  constructor(digest: string, found: KeyAccess, counts: OpenCounts, hasSecret = false) {
+    this.name = [digest, hasSecret, found.keyToken?.text].join(' ');
     this.digest = digest;
-    this.#access = access;
+    this.#hasSecret = hasSecret;
+    this.#found = found;
+    this.#access = this.#accessOf(found);
     this.#counts = counts;
   }
 
@@ -109,7 +118,14 @@ export class KeySessions implements OpenSubscriptions {
     return this.#access;
   }
 
-  set access(access: KeyAccess) {
+  /** The access without the secret. */
+  get found(): KeyAccess {
+    return this.#found;
+  }
+
+  update(found: KeyAccess): void {
+    this.#found = found;
+    const access = this.#accessOf(found);
     if (access.account !== this.#access.account) {
       const [sockets, subscriptions] = [this.sessions.size, this.#subscriptions];
       this.#count(-sockets, -subscriptions);
@@ -117,6 +133,10 @@ export class KeySessions implements OpenSubscriptions {
       this.#count(sockets, subscriptions);
     }
     this.#access = access;
+  }
+
+  #accessOf(found: KeyAccess): KeyAccess {
+    return (this.#hasSecret ? found.withSecret : undefined) ?? found;
   }
 
   get openSubscriptions(): number {

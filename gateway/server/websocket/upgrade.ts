@@ -67,7 +67,8 @@ export class WebSocketUpgrades {
     try {
       this.#findNetwork(request);
       const key = keyOf(options, request);
-      checkAccess(options, request, await accessOf(options, request));
+      const found = await accessOf(options, request);
+      checkAccess(options, request, found);
       const { id: requestId, access, headers } = request;
       // A key that is revoked meanwhile is found by the checks of open sockets.
       let shared: Promise<void> | undefined;
@@ -86,10 +87,8 @@ export class WebSocketUpgrades {
       const socket = this.#completeHandshake(request, connection, head);
       if (socket !== undefined) {
         const caller = { network: network.config.slug, address: options.proxies.addressOf(request), headers };
-        const isPublic = access.publicCaller !== undefined;
-        const { keyToken } = access;
-        const own = keyToken === undefined ? key : `${key} ${keyToken.text}`;
-        const keySessions = this.#sessionsOf(isPublic ? access.account : digestOf(own), access);
+        const digest = access.publicCaller === undefined ? digestOf(key) : access.account;
+        const keySessions = this.#sessionsOf(digest, found, access !== found);
         const origin = options.proxies.originOf(request);
         this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
       }
@@ -183,10 +182,12 @@ export class WebSocketUpgrades {
     return socket;
   }
 
-  #sessionsOf(digest: string, access: KeyAccess): KeySessions {
-    const known = this.#keySessions.get(digest);
-    if (known === undefined) return new KeySessions(digest, access, this.#accounts);
-    known.access = access;
+  /** @param found access before `hasSecret` */
+  #sessionsOf(digest: string, found: KeyAccess, hasSecret: boolean): KeySessions {
+    const opened = new KeySessions(digest, found, this.#accounts, hasSecret);
+    const known = this.#keySessions.get(opened.name);
+    if (known === undefined) return opened;
+    known.update(found);
     return known;
   }
 
@@ -196,18 +197,18 @@ export class WebSocketUpgrades {
     own: Pick<SessionOptions, 'network' | 'caller' | 'origin' | 'verify' | 'requestId'> & { keySessions: KeySessions },
   ): void {
     const { network, keySessions } = own;
-    const { digest } = keySessions;
+    const { name } = keySessions;
     const session = new Session(socket, connection, { ...this.#options, ...own }, (reason) => {
       network.sockets.closed(reason);
       keySessions.remove(session);
-      if (keySessions.sessions.size === 0) this.#keySessions.delete(digest);
+      if (keySessions.sessions.size === 0) this.#keySessions.delete(name);
       if (this.#keySessions.size > 0) return;
       clock.clearInterval(this.#timer);
       this.#timer = undefined;
     });
     network.sockets.opened();
     keySessions.add(session);
-    this.#keySessions.set(digest, keySessions);
+    this.#keySessions.set(name, keySessions);
     this.#timer ??= clock
       .setInterval(() => {
         this.#tick();
@@ -241,7 +242,7 @@ export class WebSocketUpgrades {
       const { publicAccess } = session.network;
       if (publicAccess === of) return;
       if (publicAccess === undefined) session.close('key-missing');
-      else keySessions.access = publicAccess.accessOf(address);
+      else keySessions.update(publicAccess.accessOf(address));
     }
   }
 
@@ -257,15 +258,15 @@ export class WebSocketUpgrades {
       for (const session of keySessions.sessions) session.close(closeReasonFor(error));
     };
     try {
-      const confirmed = this.#options.authenticator.confirm(keySessions.digest, keySessions.access, TICK_MS);
+      const confirmed = this.#options.authenticator.confirm(keySessions.digest, keySessions.found, TICK_MS);
       if (!(confirmed instanceof Promise)) {
-        keySessions.access = confirmed;
+        keySessions.update(confirmed);
         return;
       }
       keySessions.isBeingConfirmed = true;
       confirmed
         .then((access) => {
-          keySessions.access = access;
+          keySessions.update(access);
         })
         .catch(closeAll)
         .finally(() => {

@@ -249,6 +249,11 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     bad: ['', 'Infura', 'alchemy', 'infura,gatehouse'],
     effect: { base: { team: 'acme', daily: '1' }, text: 'infura', without: [200, 429], with: [200, 402] },
   },
+  overrideAllowlists: {
+    good: ['on'],
+    bad: ['', 'off', 'true'],
+    effect: { base: { secrets: digest, methods: 'eth' }, text: 'on', without: [401, 401], with: [200, 200] },
+  },
   tokenKeys: {
     good: [tokenKey, ''],
     bad: ['ci', tokenKey.replace('@ci@', '@'), `${tokenKey.slice(0, -20)}`, [1, 2, 3, 4].map(() => tokenKey).join(',')],

@@ -18,7 +18,7 @@ describe('permissions of a key', () => {
   it.each(permissionNames)('%s are parsed or rejected, never ignored', (name) => {
     expect(fieldSamples, `add a row ${name} to test/auth/permissions/field-samples.ts`).toHaveProperty(name);
     const row = permissionFields[name];
-    const required = row.kind === 'charged' && row.requires !== undefined ? { [row.requires]: '1' } : {};
+    const required = 'requires' in row ? { [row.requires]: fieldSamples[row.requires].good[0] } : {};
     const { good, bad } = fieldSamples[name];
     for (const text of good) expect(parsePermissions({ ...required, [name]: text })).toHaveProperty(name);
     for (const text of bad) {
