@@ -162,6 +162,8 @@ export class Call {
   candidates: readonly Upstream[] | undefined = undefined;
   /** Upstreams that do not get the call. */
   excluded = noUpstreams;
+  /** Of evidence: the check that needs it. Undefined: the call is no evidence. */
+  batch: object | undefined;
   /** Selected before all other upstreams. */
   preferred: Upstream | undefined = undefined;
   /** Times and attempts of the method. Undefined: the times of each upstream, and any number of attempts. */

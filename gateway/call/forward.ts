@@ -113,6 +113,7 @@ export async function requestEvidence(
     await work.charge(method.name, params);
     const call = new Call(router, method, params, deadline);
     call.cancellation = cancellation;
+    call.batch = work;
     if (except !== undefined) call.excluded = [except];
     if (mustBeProven) call.verification = { isRequired: true, isWitnessed: false, agree: undefined, evidenceFor: work };
     return parseResponse(complete(await forward(call)));

@@ -2,8 +2,8 @@ import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { checkHeader, hasHeader } from './proofs/check-header.ts';
 import { encodeWithdrawal } from './proofs/encode-receipt.ts';
-import { encodeTransaction } from './proofs/encode-transaction.ts';
-import { hashOf, isAbsent, isSameHex, isSameQuantity, quantityOf, unknownForm } from './proofs/hex.ts';
+import { encodeTransaction, fixedMembers, hashedNames, OP_DEPOSIT } from './proofs/encode-transaction.ts';
+import { hashOf, ifKnown, isAbsent, isSameHex, isSameQuantity, quantityOf, typeOf, unknownForm } from './proofs/hex.ts';
 import { EMPTY_LIST, EMPTY_ROOT, rootOf } from './proofs/tree.ts';
 import {
   blockOf,
@@ -67,7 +67,7 @@ async function checkLists(block: JsonObject, header: JsonObject, subject: Subjec
   const steps = new OwnedSteps(work.owner);
   const lists = [
     await hasTransactions(block, header, steps),
-    await hasWithdrawals(block, header, steps),
+    await hasWithdrawals(block, header, block['transactions'], steps),
     hasUncles(block, header),
   ];
   steps.charge();
@@ -92,7 +92,8 @@ async function checkLists(block: JsonObject, header: JsonObject, subject: Subjec
       : isSameHex(transactions[at], trustedOne['hash']);
   if (!trusted.transactions.every(isSame)) return disproved('other transactions');
   if (!isLike(block['withdrawals'], trusted.header['withdrawals'], 'Withdrawal')) return disproved('other withdrawals');
-  return lists[0] === false || lists[1] !== true ? unknown : proven('root');
+  const isWhole = lists[1] === true || (await hasWithdrawals(block, header, trusted.transactions, steps)) === true;
+  return lists[0] === false || !isWhole ? unknown : proven('root');
 }
 
 /** Undefined: it has only hashes, or a transaction of unknown form. */
@@ -126,6 +127,7 @@ function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, bl
     isSameQuantity(blockNumber, block['number']) &&
     isSameQuantity(transactionIndex, quantityOf(index)) &&
     hasTimeOf(block, transaction) &&
+    isLike(transaction, fixedMembers(transaction), '') &&
     hasMembersOfSignature(transaction)
   );
 }
@@ -138,33 +140,39 @@ function hasMembersOfSignature({ type, v, yParity, chainId }: JsonObject): boole
   return number < 35n || isSameQuantity(chainId, quantityOf((number - 35n) / 2n));
 }
 
-/** Whether a transaction object has the values of a proven one, which has no sender: a block does not prove it. */
+/** Whether a transaction object has the values of a proven one, which has no sender if it is signed. */
 export function isSameTransaction(transaction: unknown, trusted: JsonObject, header: JsonObject): boolean {
   if (!isObject(transaction)) return false;
-  const type = Number(trusted['type'] ?? 0);
-  // Correct nodes differ in them, except where they are hashed.
-  const hashed = ['blobVersionedHashes', ...(type < 2 ? ['gasPrice'] : []), type === 0 ? 'v' : 'chainId'];
+  // Correct nodes differ in some members, but not where they are hashed.
+  const isSame = (name: string): boolean =>
+    isLike(transaction[name], trusted[name], name === 'authorizationList' ? 'Authorization' : '');
   return (
     hasMembersOfSignature(transaction) &&
     hasTimeOf(header, transaction) &&
     isLike(transaction, trusted, 'Transaction') &&
     isAbsent(transaction['to']) === isAbsent(trusted['to']) &&
-    hashed.every((name) => isLike(transaction[name], trusted[name], ''))
+    hashedNames(trusted).every(isSame)
   );
 }
 
-async function hasWithdrawals(block: JsonObject, header: JsonObject, steps: OwnedSteps): Promise<boolean | undefined> {
-  const { withdrawals } = block;
-  const { withdrawalsRoot } = header;
-  if (isAbsent(withdrawalsRoot))
-    return isAbsent(withdrawals) || (Array.isArray(withdrawals) && withdrawals.length === 0);
+/**
+ * Whether the withdrawals have the root of the header. In a block of the OP Stack, whose first transaction is a deposit, there are
+ * none: since Isthmus, the header has the storage root of the message passer there. Undefined: they are missing, or of unknown form.
+ * @param transactions that are proven, if the result is to be
+ */
+async function hasWithdrawals(
+  { withdrawals }: JsonObject,
+  { withdrawalsRoot }: JsonObject,
+  transactions: unknown,
+  steps: OwnedSteps,
+): Promise<boolean | undefined> {
+  const isEmpty = Array.isArray(withdrawals) && withdrawals.length === 0;
+  if (isAbsent(withdrawalsRoot)) return isAbsent(withdrawals) || isEmpty;
   if (!Array.isArray(withdrawals)) return undefined;
-  try {
-    return isSameHex(await rootOf((withdrawals as JsonObject[]).map(encodeWithdrawal), steps), withdrawalsRoot);
-  } catch (error) {
-    if (error === unknownForm) return undefined;
-    throw error;
-  }
+  const [first] = (transactions ?? []) as readonly unknown[];
+  if (isObject(first) && ifKnown(() => typeOf(first)) === OP_DEPOSIT) return isEmpty;
+  const encoded = ifKnown(() => (withdrawals as JsonObject[]).map(encodeWithdrawal));
+  return encoded && isSameHex(await rootOf(encoded, steps), withdrawalsRoot);
 }
 
 /** Undefined: there are some, which the header does not name. */

@@ -5,7 +5,7 @@ import {
   type FilterParams,
   type LogFilter,
 } from '../chain/logs/log-filter.ts';
-import { filterBits, LogsBloom } from '../chain/logs/logs-bloom.ts';
+import { filterBits, LogsBloom, type FilterBits } from '../chain/logs/logs-bloom.ts';
 import { clock } from '../clock/clock.ts';
 import type { JsonObject } from '../collections/is-object.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
@@ -25,6 +25,8 @@ import {
 
 /** A wider range needs more headers than arrive in the time for one call. */
 const MAX_BLOCKS = 10_000n;
+/** Blocks whose transactions, and then receipts, are requested together: those of Ethereum have 10 MB. */
+const BLOCKS_AT_ONCE = 20;
 
 /**
  * The logs of a filter, complete in each block: those of its receipts; none, if the bloom filter of its header shows that it
@@ -42,17 +44,16 @@ export async function checkLogs(subject: Subject): Promise<Finding> {
   const byBlock = logsByBlock(result as readonly JsonObject[]);
   if (byBlock === undefined) return disproved('logs in another order');
   let found = 0;
-  for await (const header of headers) {
-    if (header === undefined || work.caller.isCancelled || clock.now() >= work.deadline) return unknown;
-    const bloom = new LogsBloom(header['logsBloom']);
-    const isEmpty = bloom.isEmpty || !bloom.mayMatchBits(bits);
-    const expected = isEmpty ? [] : await logsIn(header, filter, subject);
+  for await (const some of headers) {
+    const expected = some && (await logsIn(some, filter, bits, subject));
     if (expected === undefined) return unknown;
-    const logs = byBlock.get(BigInt(String(header['number']))) ?? [];
-    found += logs.length;
-    const difference = differenceOf(logs, expected, header);
-    if (difference !== undefined)
-      return (await differsByHash(header, expected, given, subject)) ? disproved(difference) : otherBranch;
+    for (const [header, ofHeader] of expected) {
+      const logs = byBlock.get(BigInt(String(header['number']))) ?? [];
+      found += logs.length;
+      const difference = differenceOf(logs, ofHeader, header);
+      if (difference !== undefined)
+        return (await differsByHash(header, ofHeader, given, subject)) ? disproved(difference) : otherBranch;
+    }
   }
   return found === result.length ? proven('root') : disproved('logs of other blocks');
 }
@@ -106,7 +107,7 @@ function logsByBlock(logs: readonly JsonObject[]): Map<bigint, JsonObject[]> | u
 function headersOf(
   { fromBlock, toBlock, blockHash }: FilterParams,
   { evidence, work }: Subject,
-): AsyncIterable<JsonObject | undefined> | undefined {
+): AsyncIterable<readonly JsonObject[] | undefined> | undefined {
   if (typeof blockHash === 'string') return headerOf(blockHash.toLowerCase(), evidence, work);
   const [from, to] = [numberOf(fromBlock), numberOf(toBlock)];
   if (from === undefined || to === undefined || from > to || to - from >= MAX_BLOCKS) return undefined;
@@ -114,8 +115,13 @@ function headersOf(
 }
 
 /** Requested when it is read: nothing would handle the failure of a request that is not awaited. */
-async function* headerOf(hash: string, evidence: Evidence, work: Work): AsyncGenerator<JsonObject | undefined, void> {
-  yield await evidence.header(hash, work);
+async function* headerOf(
+  hash: string,
+  evidence: Evidence,
+  work: Work,
+): AsyncGenerator<readonly JsonObject[] | undefined, void> {
+  const header = await evidence.header(hash, work);
+  yield header && [header];
 }
 
 /** Undefined: a tag, which is replaced before a call is sent if its block is known. */
@@ -124,15 +130,42 @@ function numberOf(block: unknown): bigint | undefined {
   return typeof block === 'string' && block.startsWith('0x') ? BigInt(block) : undefined;
 }
 
-/** Undefined: there is no evidence. */
+/** The logs of blocks, by their headers. Undefined: there is no evidence. @param bits of the filter */
 async function logsIn(
-  header: JsonObject,
+  headers: readonly JsonObject[],
   filter: LogFilter,
+  bits: FilterBits,
   { evidence, work }: Subject,
-): Promise<readonly JsonObject[] | undefined> {
-  const receipts = await evidence.receipts(String(header['hash']).toLowerCase(), work);
-  const logs = receipts?.flatMap((receipt) => receipt['logs'] as readonly (JsonObject & EventLog)[]);
-  return logs?.filter((log) => {
+): Promise<ReadonlyMap<JsonObject, readonly JsonObject[]> | undefined> {
+  const logs = new Map<JsonObject, readonly JsonObject[]>();
+  const matching: JsonObject[] = [];
+  const steps = new OwnedSteps(work.owner);
+  for (const header of headers) {
+    const bloom = new LogsBloom(header['logsBloom']);
+    logs.set(header, []);
+    if (!bloom.isEmpty && bloom.mayMatchBits(bits)) matching.push(header);
+    const pause = steps.afterSlice();
+    if (pause !== undefined) await pause;
+  }
+  steps.charge();
+  for (let at = 0; at < matching.length; at += BLOCKS_AT_ONCE) {
+    if (work.caller.isCancelled || clock.now() >= work.deadline) return undefined;
+    const some = matching.slice(at, at + BLOCKS_AT_ONCE);
+    const hashes = some.map(({ hash }) => String(hash).toLowerCase());
+    // Receipts are checked with them.
+    await Promise.all(hashes.map((hash) => evidence.block(hash, work)));
+    const receipts = await Promise.all(hashes.map((hash) => evidence.receipts(hash, work)));
+    for (const [index, header] of some.entries()) {
+      const all = receipts[index]?.flatMap((receipt) => receipt['logs'] as readonly (JsonObject & EventLog)[]);
+      if (all === undefined) return undefined;
+      logs.set(header, logsOf(filter, all));
+    }
+  }
+  return logs;
+}
+
+function logsOf(filter: LogFilter, logs: readonly (JsonObject & EventLog)[]): readonly JsonObject[] {
+  return logs.filter((log) => {
     const lower = { address: log.address.toLowerCase(), topics: log.topics.map((topic) => topic.toLowerCase()) };
     return filter.addresses?.has(lower.address) !== false && matchesLog(filter, lower, 0n);
   });

@@ -4,10 +4,17 @@ import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { checkPlace } from './check-block.ts';
 import { isSigned, senderOf } from './check-transactions.ts';
 import type { ProvenBlock, Work } from './evidence/evidence.ts';
-import { encodeReceipt } from './proofs/encode-receipt.ts';
-import { effectiveGasPriceOf } from './proofs/encode-transaction.ts';
+import { encodeReceipt, optionalHashed } from './proofs/encode-receipt.ts';
+import {
+  ARBITRUM_INTERNAL,
+  CELO_FEE_CURRENCY,
+  effectiveGasPriceOf,
+  hashedNames,
+  OP_DEPOSIT,
+} from './proofs/encode-transaction.ts';
 import {
   hashOf,
+  ifKnown,
   isAbsent,
   isSameHex,
   isSameQuantity,
@@ -57,21 +64,21 @@ export async function checkReceipts(subject: Subject): Promise<Finding> {
 /** Undefined: the form of one is not known. */
 async function haveRoot(
   receipts: readonly JsonObject[],
-  { header, transactions }: ProvenBlock,
+  block: ProvenBlock,
   { owner }: Pick<Work, 'owner'>,
 ): Promise<boolean | undefined> {
-  if (receipts.length !== transactions.length) return false;
+  if (receipts.length !== block.transactions.length) return false;
   const steps = new OwnedSteps(owner);
   const encoded: Uint8Array[] = [];
   const sum = { gas: 0n, logs: 0 };
   try {
     for (const [index, receipt] of receipts.entries()) {
       encoded.push(encodeReceipt(receipt));
-      if (!followsFrom(receipt, transactions[index] as JsonObject, index, header, sum)) return false;
+      if (!followsFrom(receipt, index, block, sum)) return false;
       const pause = steps.afterSlice();
       if (pause !== undefined) await pause;
     }
-    return isSameHex(await rootOf(encoded, steps), header['receiptsRoot']);
+    return isSameHex(await rootOf(encoded, steps), block.header['receiptsRoot']);
   } catch (error) {
     if (error === unknownForm) return undefined;
     throw error;
@@ -88,19 +95,19 @@ function isWhole({ gasUsed, logs }: JsonObject): boolean {
 /**
  * Whether the members that the root does not prove follow from the transaction and from the receipts before.
  * @param sum of the receipts before
+ * @throws unknownForm if the address of a created contract is not known
  */
 function followsFrom(
   receipt: JsonObject,
-  transaction: JsonObject,
   index: number,
-  header: JsonObject,
+  { header, transactions }: ProvenBlock,
   sum: { gas: bigint; logs: number },
 ): boolean {
   const { gasUsed, cumulativeGasUsed, effectiveGasPrice, contractAddress, blobGasUsed } = receipt;
+  const transaction = transactions[index] as JsonObject;
   const total = BigInt(String(cumulativeGasUsed));
   const ownGas = total - sum.gas;
   sum.gas = total;
-  const price = effectiveGasPriceOf(transaction, header['baseFeePerGas']);
   const place = {
     ...{ transactionHash: transaction['hash'], transactionIndex: quantityOf(index) },
     ...{ blockHash: header['hash'], blockNumber: header['number'] },
@@ -108,7 +115,6 @@ function followsFrom(
   const creates = isAbsent(transaction['to']);
   // A block does not prove the senders. To recover one takes 1.4 ms: only where the address of a contract depends on it.
   const sender = creates ? senderOf(transaction) : undefined;
-  const created = sender === undefined ? undefined : contractOf(sender, transaction['nonce']);
   const mayLackContract = !creates || Number(receipt['status']) !== 1;
   return (
     isLike(receipt, { ...place, from: sender, to: transaction['to'] }, 'Receipt') &&
@@ -116,14 +122,38 @@ function followsFrom(
     isAbsent(receipt['to']) === isAbsent(transaction['to']) &&
     typeOf(receipt) === typeOf(transaction) &&
     (isAbsent(gasUsed) || isSameQuantity(gasUsed, quantityOf(ownGas))) &&
-    (price === undefined || isAbsent(effectiveGasPrice) || isSameQuantity(effectiveGasPrice, quantityOf(price))) &&
+    (isAbsent(effectiveGasPrice) || isPriceOf(receipt, transaction, header, transactions)) &&
     (isAbsent(blobGasUsed) || isSameQuantity(blobGasUsed, quantityOf(blobGasOf(transaction)))) &&
-    (isAbsent(contractAddress) ? mayLackContract : isSameHex(contractAddress, created)) &&
+    (isAbsent(contractAddress)
+      ? mayLackContract
+      : sender !== undefined && isSameHex(contractAddress, contractOf(sender, nonceOf(transaction, receipt)))) &&
     (receipt['logs'] as readonly JsonObject[]).every((log) => {
       const logIndex = quantityOf(sum.logs++);
       return isLike(log, { ...place, logIndex }, 'Log') && hasTimeOf(header, log) && log['removed'] !== true;
     })
   );
+}
+
+/**
+ * Whether a receipt has the price that its transaction pays. On Arbitrum, whose blocks begin with a transaction of its own, it
+ * may be the base fee: while no tips are collected, all transactions pay it.
+ */
+function isPriceOf(
+  { effectiveGasPrice, baseFee }: JsonObject,
+  transaction: JsonObject,
+  { baseFeePerGas }: JsonObject,
+  [first]: readonly JsonObject[],
+): boolean {
+  const price = effectiveGasPriceOf(transaction, typeOf(transaction) === CELO_FEE_CURRENCY ? baseFee : baseFeePerGas);
+  if (price === undefined || isSameQuantity(effectiveGasPrice, quantityOf(price))) return true;
+  return typeOf(first as JsonObject) === ARBITRUM_INTERNAL && isSameQuantity(effectiveGasPrice, baseFeePerGas);
+}
+
+/** The nonce of a transaction that creates a contract. @throws unknownForm if it is not hashed */
+function nonceOf(transaction: JsonObject, { depositNonce, depositReceiptVersion }: JsonObject): unknown {
+  if (hashedNames(transaction).includes('r')) return transaction['nonce'];
+  if (typeOf(transaction) !== OP_DEPOSIT || isAbsent(depositReceiptVersion)) throw unknownForm;
+  return depositNonce;
 }
 
 /** EIP-4844. */
@@ -161,8 +191,9 @@ export async function checkReceipt(subject: Subject): Promise<Finding> {
   // The root proves no more of the trusted one.
   const logs = receipts.slice(0, index).reduce((sum, before) => sum + (before['logs'] as readonly unknown[]).length, 0);
   const sum = { gas: BigInt((receipts[index - 1]?.['cumulativeGasUsed'] ?? '0x0') as string), logs };
-  if (!followsFrom(result, transaction, index, block.header, sum)) return disproved('an altered receipt');
-  return isWhole(result) ? proven('root') : unknown;
+  const follows = ifKnown(() => followsFrom(result, index, block, sum));
+  if (follows === false) return disproved('an altered receipt');
+  return follows === true && isWhole(result) ? proven('root') : unknown;
 }
 
 /** Undefined: it lacks a member that is hashed. Before Byzantium, some nodes have a status in place of the state root. */
@@ -170,11 +201,8 @@ function isSameReceipt(receipt: JsonObject, trusted: JsonObject): boolean | unde
   if (!isLike(receipt, trusted, 'Receipt')) return false;
   const named = ['to', ...(Number(trusted['status']) === 1 ? ['contractAddress'] : [])];
   if (named.some((name) => isAbsent(receipt[name]) !== isAbsent(trusted[name]))) return false;
-  if (isAbsent(receipt['status']) !== isAbsent(trusted['status'])) return undefined;
-  try {
-    return Buffer.compare(encodeReceipt(receipt), encodeReceipt(trusted)) === 0;
-  } catch (error) {
-    if (error === unknownForm) return undefined;
-    throw error;
-  }
+  if (optionalHashed.some((name) => !isLike(receipt[name], trusted[name], ''))) return false;
+  const lacksHashed = optionalHashed.some((name) => isAbsent(receipt[name]) && !isAbsent(trusted[name]));
+  if (lacksHashed || isAbsent(receipt['status']) !== isAbsent(trusted['status'])) return undefined;
+  return ifKnown(() => Buffer.compare(encodeReceipt(receipt), encodeReceipt(trusted)) === 0);
 }

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { decodeTransaction } from '../upstreams/transactions/decode-transaction.ts';
 import { checkPlace, isSameTransaction } from './check-block.ts';
-import { encodeTransaction } from './proofs/encode-transaction.ts';
-import { hashOf, isSameHex, toHex, unknownForm } from './proofs/hex.ts';
+import { encodeTransaction, fixedMembers, hashedNames } from './proofs/encode-transaction.ts';
+import { hashOf, ifKnown, isSameHex, toHex } from './proofs/hex.ts';
 import { blockOf, disproved, placeOf, proven, unknown, type Subject, type Finding } from './subject.ts';
 
 /** A transaction: it is in its block, and its sender signed it. That one is pending cannot be proven. */
@@ -39,19 +39,18 @@ async function checkAbsent(subject: Subject): Promise<Finding> {
   return block.transactions.length <= Number(params[1]) ? proven('root') : disproved('no transaction');
 }
 
-/** Whether a transaction has this hash, and its sender signed it. Undefined: its form is not known. */
+/** Whether a transaction has this hash, and is from its sender. Undefined: its form, or its signature, is not known. */
 export function isSigned(transaction: JsonObject, hash: unknown): boolean | undefined {
-  try {
-    return (
-      isSameHex(hashOf(encodeTransaction(transaction)), hash) && isSameHex(senderOf(transaction), transaction['from'])
-    );
-  } catch (error) {
-    if (error === unknownForm) return undefined;
-    throw error;
-  }
+  return ifKnown(() => {
+    if (!isSameHex(hashOf(encodeTransaction(transaction)), hash)) return false;
+    const sender = senderOf(transaction);
+    return sender === undefined ? undefined : isSameHex(sender, transaction['from']);
+  });
 }
 
-/** Who signed a transaction. Undefined: its signature is malformed. @throws unknownForm */
+/** Who signed a transaction, or is named by one without a signature. Undefined: its signature is malformed. @throws unknownForm */
 export function senderOf(transaction: JsonObject): string | undefined {
+  const { from = transaction['from'] } = fixedMembers(transaction);
+  if (!hashedNames(transaction).includes('r')) return String(from);
   return decodeTransaction(toHex(encodeTransaction(transaction)))?.sender();
 }

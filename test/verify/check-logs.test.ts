@@ -21,9 +21,10 @@ function evidenceWith(byHash: readonly unknown[] | undefined, head: bigint): Evi
     async *headers() {
       for (const number of [2, 1]) {
         const header = { number: `0x${number}`, hash: hash(number), logsBloom: `0x${'ff'.repeat(256)}` };
-        yield await Promise.resolve({ ...header, timestamp: '0x64' });
+        yield await Promise.resolve([{ ...header, timestamp: '0x64' }]);
       }
     },
+    block: () => Promise.resolve({}),
     receipts: (block: string) => Promise.resolve([{ logs: logsOf[block] }]),
     logsOf: (filter: object) => {
       expect(filter).toEqual({ blockHash: hash(2), address, topics: [] });

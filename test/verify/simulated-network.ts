@@ -56,7 +56,7 @@ export interface SimulatedNetwork {
   readonly head: () => number;
   readonly servers: readonly MemoryNode[];
   /** The requests that all nodes have got, as `method params`, and when. */
-  readonly requests: readonly SimulatedRequest[];
+  readonly requests: SimulatedRequest[];
   readonly call: (method: string, params?: readonly unknown[]) => Promise<JsonRpcResponse>;
   /** The same with what proves the result; undefined: it is an error, or results are not proven. */
   readonly proven: (

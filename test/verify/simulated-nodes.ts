@@ -42,12 +42,16 @@ export interface SimulatedNodes {
   readonly disproved: (node: number) => Promise<number>;
 }
 
-/** A gateway in front of nodes of one chain, in simulated time, until the test ends. @param file more of the network file */
-export async function simulatedNodes(count: number, file: object): Promise<SimulatedNodes> {
+/**
+ * A gateway in front of nodes of one chain, in simulated time, until the test ends.
+ * @param file more of the network file
+ * @param given the chain; default: one of a few blocks
+ */
+export async function simulatedNodes(count: number, file: object, given?: ScriptedChain): Promise<SimulatedNodes> {
   const time = new SimulatedClock();
   installClock(time);
   onTestFinished(() => endSimulation(time));
-  const chain = await scriptedChain();
+  const chain = given ?? (await scriptedChain());
   const lies = Array.from({ length: count }, () => new Map<string, Lie | undefined>());
   const nodes = lies.map((ownLies, at) => {
     const respondTo = ({ id, method, params = [] }: { id: unknown; method: string; params?: readonly unknown[] }) => {
@@ -93,11 +97,43 @@ export async function simulatedNodes(count: number, file: object): Promise<Simul
   };
 }
 
-interface ScriptedChain {
+export interface ScriptedChain {
   readonly hashes: readonly Hex[];
   readonly blockHash: Hex;
   /** Undefined: there is no such method. */
   readonly resultOf: (method: string, params: readonly unknown[]) => unknown;
+}
+
+/** A chain whose newest block is a recorded one: its parents are unknown. @param receipts undefined: none are known */
+export function recordedChain(block: Json, receipts?: readonly Json[]): ScriptedChain {
+  const transactions = block['transactions'] as readonly Json[];
+  const hashes = transactions.map(({ hash }) => hash as Hex);
+  const resultOf = (method: string, [first, second]: readonly unknown[]): unknown => {
+    const ofHash = hashes.indexOf(first as Hex);
+    switch (method) {
+      case 'eth_chainId':
+        return hex(CHAIN_ID);
+      case 'eth_blockNumber':
+        return block['number'];
+      case 'eth_getBlockByNumber':
+      case 'eth_getBlockByHash':
+        if (![block['number'], block['hash'], 'latest', 'pending'].includes(first)) return null;
+        return second === true ? block : { ...block, transactions: hashes };
+      case 'eth_getBlockTransactionCountByHash':
+        return hex(hashes.length);
+      case 'eth_getTransactionByHash':
+        return transactions[ofHash] ?? null;
+      case 'eth_getBlockReceipts':
+        return receipts;
+      case 'eth_getTransactionReceipt':
+        return receipts?.[ofHash];
+      case 'eth_getLogs':
+        return receipts?.flatMap(({ logs }) => logs);
+      default:
+        return undefined;
+    }
+  };
+  return { hashes, blockHash: block['hash'] as Hex, resultOf };
 }
 
 /** A chain of a few blocks, of which one has transactions, each with one receipt and no logs. */

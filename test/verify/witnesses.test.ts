@@ -271,3 +271,20 @@ it('`agree` holds beside a proof', async () => {
   const { error } = await stuck.proven('eth_getBalance', [account, 'latest']);
   expect(error?.message).toContain('3 groups must return the same');
 });
+
+it('a balance at an old block is proven with three requests beside its own: the header of two groups, and the proof', async () => {
+  const network = simulateNetwork([{}, {}, {}], 100, { verify: 'require' });
+  await network.call('eth_blockNumber');
+  await network.time.advance(60_000);
+  // The headers of the newest 512 blocks are known.
+  const old = quantity(network.head() - 550);
+  network.requests.length = 0;
+  expect((await network.proven('eth_getBalance', [account, old])).proof).toBe('proof');
+  const sent = network.requests.map(({ text }) => text).filter((text) => !/latest|eth_chainId/.test(text));
+  expect(sent.map((text) => text.split(' ')[0]).sort()).toEqual([
+    'eth_getBalance',
+    'eth_getBlockByNumber',
+    'eth_getBlockByNumber',
+    'eth_getProof',
+  ]);
+});

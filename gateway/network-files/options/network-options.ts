@@ -141,7 +141,7 @@ export const upstreamOptions = {
   batch: {
     ...either('auto, true or false', 'boolean', trueOrFalse, { const: 'auto' }),
     description:
-      'Whether lookups that a client sent as a batch are sent as JSON-RPC batches of up to 10 calls. After a refusal, none are sent for 10 minutes (auto) or for 60 s (true); auto: for 10 s if the node works on their calls one after the other. Only with url.',
+      'Whether lookups that a client sent as a batch are sent as JSON-RPC batches of up to 10 calls, and evidence of `verify` as batches of up to 100. After a refusal of the former, none are sent for 10 minutes (auto) or for 60 s (true); auto: for 10 s if the node works on their calls one after the other. Only with url.',
     default: 'auto',
     replaces: 'upstream',
   },

@@ -20,7 +20,7 @@ export interface Transaction {
 
 /**
  * List members by type byte, including the three of the signature at the end. 0 is the legacy transaction, which has no
- * type byte (EIP-155, 2930, 1559, 4844, 7702).
+ * type byte (EIP-155, 2930, 1559, 4844, 7702; CIP-64 of Celo).
  */
 const memberCounts: ReadonlyMap<number, number> = new Map([
   [0, 9],
@@ -28,6 +28,7 @@ const memberCounts: ReadonlyMap<number, number> = new Map([
   [2, 12],
   [3, 14],
   [4, 13],
+  [0x7b, 13],
 ]);
 const BLOB = 3;
 

@@ -13,9 +13,6 @@ import { responseId } from './response-envelope.ts';
 import type { SentRequest } from './transport.ts';
 import { UpstreamFailure } from './upstream-response.ts';
 
-/** A response waits for all calls of its batch. Providers and nodes permit 100 or more. */
-const MAX_BATCH_CALLS = 10;
-
 /** Bytes that are read in one step. */
 const STEP_BYTES = 65_536;
 /** Owner of the batches of Gatehouse itself. */
@@ -25,11 +22,12 @@ const BATCHES = 'batches';
 const TIMEOUT_MARGIN_MS = 100;
 
 export interface BatchOptions {
+  readonly maxCalls: number;
   readonly deadlines: Deadlines;
   /** Compares batches with single calls. */
   readonly times: BatchTimes | undefined;
-  /** Called if the upstream rejects the batch. */
-  readonly onRejected: () => void;
+  /** Called if the upstream rejects the batch, which had so many calls. */
+  readonly onRejected: (calls: number) => void;
   /** Called when it is known whether the node works on the calls of batches one after the other. */
   readonly onCompared: (isSerial: boolean) => void;
 }
@@ -51,7 +49,7 @@ export class Batch {
   }
 
   get isFull(): boolean {
-    return this.#added === MAX_BATCH_CALLS;
+    return this.#added >= this.#options.maxCalls;
   }
 
   /** Adds a request. @throws UpstreamFailure, Cancelled (rejects with it) */
@@ -177,7 +175,7 @@ export class Batch {
   }
 
   #handleRejection(): void {
-    if (this.#pending.size > 0) this.#options.onRejected();
+    if (this.#pending.size > 0) this.#options.onRejected(this.#added);
     this.#sendRestAlone();
   }
 }

@@ -13,6 +13,12 @@ import { withSlot } from './with-slot.ts';
 /** Time without batches after the upstream was slower with them. */
 const SERIAL_MS = 10_000;
 
+/**
+ * Calls of a batch: a response waits for all of them. Evidence is needed together, and a header has 2 kB: a range of blocks takes few
+ * requests. Providers and nodes permit 100 or more.
+ */
+const maxCalls: Readonly<Record<BatchedGroup, number>> = { lookup: 10, execution: 10, header: 100, block: 20 };
+
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. Ten shorter ones have 200 kB. */
 const MAX_ITEM_CHARS = 20_000;
 
@@ -37,7 +43,8 @@ class Group {
  * execute code as others. It adds no delay to collect more calls. Each call takes a slot, as it would alone, so that a batch
  * takes no more of the upstream than its calls. Calls of different requests do not share a batch: each would hold its slot until
  * the slowest one has its response, and at 30 ms with jitter and 1,200 calls per second the median was 184 ms in place of 32
- * (2026-11-24). Traces, lists and whole blocks are sent alone, because they are large or slow.
+ * (2026-11-24). Traces, lists and whole blocks are sent alone, because they are large or slow. The evidence that one check needs is
+ * sent as batches too, with more calls: the check waits for all of it anyway.
  *
  * Now and then the calls of a batch are sent alone. If batches take as long as their calls one after the other, the group gets
  * none for 10 s. If it is that of lookups, there are none at all: most batches have too few calls
@@ -58,6 +65,8 @@ export class BatchingUpstream implements Transport {
   /** All batches of this turn. */
   #turn: Batch[] = [];
   #rejectedUntil = -Infinity;
+  /** Until then, no batch has more calls than one of lookups: the upstream has rejected a longer one. */
+  #longRejectedUntil = -Infinity;
   #events: ConnectionEvents | undefined;
 
   /**
@@ -69,7 +78,8 @@ export class BatchingUpstream implements Transport {
     this.#rejectedMs = rejectedMs;
     this.secrets = http.secrets;
     this.slots = http.slots;
-    this.#groups = { lookup: new Group(comparesTimes), execution: new Group(comparesTimes) };
+    const [header, block] = [new Group(false), new Group(false)];
+    this.#groups = { lookup: new Group(comparesTimes), execution: new Group(comparesTimes), header, block };
   }
 
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {
@@ -79,7 +89,7 @@ export class BatchingUpstream implements Transport {
     const pausedUntil = Math.max(this.#rejectedUntil, this.#groups.lookup.pausedUntil, group.pausedUntil);
     if (clock.now() < pausedUntil) return this.#http.send(request, cancellation);
     return withSlot(this.slots, request, cancellation, () =>
-      this.#batchFor(clientBatch, group, cancellation).add(request, cancellation),
+      this.#batchFor(clientBatch, batchedGroup, cancellation).add(request, cancellation),
     );
   }
 
@@ -98,10 +108,12 @@ export class BatchingUpstream implements Transport {
     return Object.values(this.#groups).some(({ pausedUntil }) => now < pausedUntil) ? 'serial' : undefined;
   }
 
-  #batchFor(clientBatch: object, group: Group, cancellation: Cancellation | undefined): Batch {
+  #batchFor(clientBatch: object, name: BatchedGroup, cancellation: Cancellation | undefined): Batch {
+    const group = this.#groups[name];
     const open = group.open.get(clientBatch);
     if (open?.isFull === false) return open;
     const batch = new Batch(this.#http, cancellation?.owner, {
+      maxCalls: clock.now() < this.#longRejectedUntil ? maxCalls.lookup : maxCalls[name],
       deadlines: this.#deadlines,
       times: group.times,
       onRejected: this.#handleRejection,
@@ -117,8 +129,12 @@ export class BatchingUpstream implements Transport {
     return batch;
   }
 
-  readonly #handleRejection = (): void => {
+  readonly #handleRejection = (calls: number): void => {
     const now = clock.now();
+    if (calls > maxCalls.lookup) {
+      this.#longRejectedUntil = now + this.#rejectedMs;
+      return;
+    }
     const isFirst = now >= this.#rejectedUntil;
     this.#rejectedUntil = now + this.#rejectedMs;
     if (isFirst) this.#events?.batchesChanged('rejected', this.#rejectedMs);

@@ -15,8 +15,8 @@ export interface ConnectionEvents {
 /** Why an upstream gets no batches: it rejected one, or works on the calls of one after the other. */
 export type WithoutBatches = 'rejected' | 'serial';
 
-/** The groups of methods of which batches are made. */
-export type BatchedGroup = 'lookup' | 'execution';
+/** The groups of methods of which batches are made. `header` and `block` are evidence for verification. */
+export type BatchedGroup = 'lookup' | 'execution' | 'header' | 'block';
 
 /** One JSON-RPC request for an upstream. */
 export interface SentRequest {
@@ -27,7 +27,7 @@ export interface SentRequest {
   readonly deadline: number;
   /** End of the wait for a slot. Undefined: `deadline`. */
   readonly slotDeadline?: number | undefined;
-  /** The client's batch, if the request may be sent in a batch with others of it. */
+  /** The client's batch, or the check that needs the evidence, if the request may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
   /** Only those of one group are sent together. */
   readonly batchedGroup?: BatchedGroup | undefined;

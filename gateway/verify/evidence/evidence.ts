@@ -29,7 +29,8 @@ const UNPROVEN_PAUSE_MS = 30_000;
 const MAX_CANONICAL = 10_000;
 /** For so long after blocks were replaced, correct upstreams may have others. */
 const REPLACED_MS = 15_000;
-const HEADERS_AT_ONCE = 16;
+/** Headers of a range that are requested together: 1 MB. The blocks among them that match a filter are requested together, too. */
+const HEADERS_AT_ONCE = 500;
 /** Of a block: Ethereum Yellow Paper, 11.1. */
 const MAX_UNCLES = 2;
 /** Whether an error does not concern the evidence, but the limits of the caller or the memory budget. */
@@ -156,14 +157,15 @@ export class Evidence {
   }
 
   /**
-   * The headers of a range of the canonical chain, newest first, each the parent of the one before. The last one is undefined
-   * if there is no evidence of it.
+   * The headers of a range of the canonical chain in lists, newest first, each the parent of the one before. The last list is
+   * undefined if there is no evidence of it.
    */
-  async *headers(from: bigint, to: bigint, work: Work): AsyncGenerator<JsonObject | undefined, void> {
+  async *headers(from: bigint, to: bigint, work: Work): AsyncGenerator<readonly JsonObject[] | undefined, void> {
     let hash = await this.canonicalHash(to, work);
     for (let end = to; end >= from; end -= BigInt(HEADERS_AT_ONCE)) {
       const numbers = Array.from({ length: HEADERS_AT_ONCE }, (_, at) => end - BigInt(at)).filter((one) => one >= from);
       const unproven = await Promise.all(numbers.map((number) => this.#unprovenHeader(number, work)));
+      const headers: JsonObject[] = [];
       const steps = new OwnedSteps(work.owner);
       for (const [at, header] of unproven.entries()) {
         const isNext = isSameHex(header?.['hash'], hash) && header !== undefined && checkHeader(header) === 'verified';
@@ -175,11 +177,16 @@ export class Evidence {
         this.recordHeader(provenOne);
         this.#recordCanonical(numbers[at] as bigint, hash);
         hash = String(provenOne['parentHash']).toLowerCase();
-        yield provenOne;
+        headers.push(provenOne);
         const pause = steps.afterSlice();
         if (pause !== undefined) await pause;
       }
       steps.charge();
+      if (work.caller.isCancelled || clock.now() >= work.deadline) {
+        yield undefined;
+        return;
+      }
+      yield headers;
     }
   }
 
@@ -285,11 +292,13 @@ export class Evidence {
     // The result is a vote.
     if (claimed !== undefined) isAgreed(claimed, upstream);
     for (const one of claimed === undefined ? [upstream, ...others] : others) {
-      await charge(nodeMethods.blockByNumber, [quantityOf(number), false]);
-      const hash = await requests.blockHash(one, number, deadline);
-      if (hash === undefined || !isAgreed(hash, one)) continue;
-      this.#recordCanonical(number, hash);
-      return hash;
+      const named = quantityOf(number);
+      await charge(nodeMethods.blockByNumber, [named, false]);
+      const header = await requests.headerAt(one, named, deadline);
+      if (header === undefined || !isAgreed(header.hash, one)) continue;
+      if (checkHeader(header.block) === 'verified') this.recordHeader(header.block);
+      this.#recordCanonical(number, header.hash);
+      return header.hash;
     }
     return undefined;
   }

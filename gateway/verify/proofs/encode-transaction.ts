@@ -1,6 +1,6 @@
 import { RLP } from '@ethereumjs/rlp';
 import type { JsonObject } from '../../collections/is-object.ts';
-import { isAbsent, toBytes, toNumberBytes, typeOf, unknownForm } from './hex.ts';
+import { isAbsent, quantityOf, toBytes, toNumberBytes, typeOf, unknownForm } from './hex.ts';
 
 type Encoded = Uint8Array | Encoded[];
 
@@ -8,6 +8,7 @@ type Encoded = Uint8Array | Encoded[];
 const encoders = {
   number: toNumberBytes,
   bytes: toBytes,
+  flag: (value: unknown) => Uint8Array.from(value === true ? [1] : []),
   /** Null creates a contract. */
   recipient: (value: unknown) => (isAbsent(value) ? new Uint8Array() : toBytes(value)),
   hashes: (value: unknown) => listOf(value, toBytes),
@@ -38,24 +39,72 @@ const dynamicFee = {
   accessList: 'access',
 } as const;
 
-/** The members of each type in the order in which they are hashed (EIP-155, 2930, 1559, 4844, 7702). */
-const forms: readonly Readonly<Record<string, Kind>>[] = [
-  legacy,
-  {
+const arbitrum = { chainId: 'number', from: 'bytes' } as const;
+const request = { chainId: 'number', requestId: 'bytes', from: 'bytes' } as const;
+
+/** Types of layers 2. Those without a signature have the sender among their members, or as a fixed one. */
+export const ARBITRUM_INTERNAL = 0x6a;
+const ARBITRUM_CLASSIC = 0x78;
+export const CELO_FEE_CURRENCY = 0x7b;
+export const OP_DEPOSIT = 0x7e;
+
+/**
+ * The members of each type in the order in which they are hashed: EIP-155, 2930, 1559, 4844, 7702; Arbitrum (OffchainLabs/go-ethereum,
+ * core/types/arb_types.go); CIP-64 of Celo; deposits of the OP Stack (op-geth, core/types/deposit_tx.go).
+ */
+const forms: Readonly<Record<number, Readonly<Record<string, Kind>>>> = {
+  0: legacy,
+  1: {
     ...{ chainId: 'number', nonce: 'number', gasPrice: 'number', ...common, accessList: 'access' },
     ...{ yParity: 'number', ...signature },
   },
-  { ...dynamicFee, yParity: 'number', ...signature },
-  {
+  2: { ...dynamicFee, yParity: 'number', ...signature },
+  3: {
     ...{ ...dynamicFee, maxFeePerBlobGas: 'number', blobVersionedHashes: 'hashes' },
     ...{ yParity: 'number', ...signature },
   },
-  { ...dynamicFee, authorizationList: 'authorizations', yParity: 'number', ...signature },
-];
+  4: { ...dynamicFee, authorizationList: 'authorizations', yParity: 'number', ...signature },
+  0x64: { ...request, to: 'bytes', value: 'number' },
+  0x65: { ...arbitrum, nonce: 'number', gasPrice: 'number', ...common },
+  0x66: { ...request, maxFeePerGas: 'number', ...common },
+  0x68: {
+    ...{ chainId: 'number', nonce: 'number', from: 'bytes', maxFeePerGas: 'number', ...common },
+    ...{ ticketId: 'bytes', refundTo: 'bytes', maxRefund: 'number', submissionFeeRefund: 'number' },
+  },
+  0x69: {
+    ...{ ...request, l1BaseFee: 'number', depositValue: 'number', maxFeePerGas: 'number', gas: 'number' },
+    ...{ retryTo: 'recipient', retryValue: 'number', beneficiary: 'bytes', maxSubmissionFee: 'number' },
+    ...{ refundTo: 'bytes', retryData: 'bytes' },
+  },
+  [ARBITRUM_INTERNAL]: { chainId: 'number', input: 'bytes' },
+  [ARBITRUM_CLASSIC]: legacy,
+  [CELO_FEE_CURRENCY]: { ...dynamicFee, feeCurrency: 'recipient', yParity: 'number', ...signature },
+  [OP_DEPOSIT]: {
+    ...{ sourceHash: 'bytes', from: 'bytes', to: 'recipient', mint: 'number', value: 'number', gas: 'number' },
+    ...{ isSystemTx: 'flag', input: 'bytes' },
+  },
+};
+
+const ARBOS = '0x00000000000000000000000000000000000a4b05';
+/** Members that follow from the type, and are not hashed. */
+const fixed: Readonly<Record<number, JsonObject>> = {
+  0x69: { to: '0x000000000000000000000000000000000000006e' },
+  [ARBITRUM_INTERNAL]: { from: ARBOS, to: ARBOS },
+};
+
+/** The members of a transaction object that follow from its type. */
+export function fixedMembers(transaction: JsonObject): JsonObject {
+  return fixed[typeOf(transaction)] ?? {};
+}
+
+/** The names of the members that are hashed. */
+export function hashedNames(transaction: JsonObject): readonly string[] {
+  return Object.keys(forms[typeOf(transaction)] ?? {});
+}
 
 /**
- * The bytes of a transaction object, whose hash is that of the transaction.
- * @throws unknownForm if its type is not known (OP deposits, Arbitrum, zkSync), or a member is missing
+ * The bytes of a transaction object, whose hash is that of the transaction, except for some of Arbitrum Classic.
+ * @throws unknownForm if its type is not known (zkSync, Scroll), or a member is missing
  */
 export function encodeTransaction(transaction: JsonObject): Uint8Array {
   const type = typeOf(transaction);
@@ -63,7 +112,7 @@ export function encodeTransaction(transaction: JsonObject): Uint8Array {
   if (form === undefined) throw unknownForm;
   const items = Object.entries(form).map(([name, kind]) => encoders[kind](memberOf(transaction, name)));
   const list = RLP.encode(items);
-  return type === 0 ? list : Buffer.concat([Uint8Array.of(type), list]);
+  return form === legacy ? list : Buffer.concat([Uint8Array.of(type), list]);
 }
 
 /**
@@ -73,15 +122,24 @@ export function encodeTransaction(transaction: JsonObject): Uint8Array {
  */
 export function provenMembers(transaction: JsonObject): JsonObject {
   const { hash, blockHash, blockNumber, transactionIndex } = transaction;
-  const type = typeOf(transaction);
-  const names = Object.keys(forms[type] ?? {});
-  const hashed = Object.fromEntries(names.map((name) => [name, memberOf(transaction, name)]));
-  return { type: `0x${type}`, hash, blockHash, blockNumber, transactionIndex, ...hashed };
+  const hashed = Object.fromEntries(hashedNames(transaction).map((name) => [name, memberOf(transaction, name)]));
+  const place = { hash, blockHash, blockNumber, transactionIndex };
+  return { type: quantityOf(typeOf(transaction)), ...place, ...fixedMembers(transaction), ...hashed };
 }
 
-/** Some nodes have `v` in place of `yParity`. */
+/** Some nodes have `v` in place of `yParity`. A deposit may lack what is zero or false. */
 function memberOf(transaction: JsonObject, name: string): unknown {
-  return name === 'yParity' ? (transaction[name] ?? transaction['v']) : transaction[name];
+  const value = transaction[name];
+  switch (name) {
+    case 'yParity':
+      return value ?? transaction['v'];
+    case 'mint':
+      return value ?? '0x0';
+    case 'isSystemTx':
+      return value === true;
+    default:
+      return value;
+  }
 }
 
 /** @throws unknownForm */
@@ -90,11 +148,16 @@ function listOf(value: unknown, encode: (element: never) => Encoded): Encoded[] 
   return (value as never[]).map(encode);
 }
 
-/** The price that a transaction pays for its gas. Undefined: it depends on a base fee that the block does not have. */
+/** The price that a transaction pays for its gas. Undefined: it depends on a base fee that is not known. */
 export function effectiveGasPriceOf(transaction: JsonObject, baseFee: unknown): bigint | undefined {
   const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = transaction;
-  if (Number(transaction['type'] ?? 0) < 2) return BigInt(String(gasPrice));
+  const names = hashedNames(transaction);
+  if (!names.includes('gasPrice') && !names.includes('maxFeePerGas')) return 0n;
+  if (names.includes('v') || typeOf(transaction) === 1) return BigInt(String(gasPrice));
   if (typeof baseFee !== 'string') return undefined;
-  const [base, max, tip] = [BigInt(baseFee), BigInt(String(maxFeePerGas)), BigInt(String(maxPriorityFeePerGas))];
+  const base = BigInt(baseFee);
+  // Transactions of Arbitrum without a signature pay no tip.
+  if (!names.includes('maxPriorityFeePerGas')) return base;
+  const [max, tip] = [BigInt(String(maxFeePerGas)), BigInt(String(maxPriorityFeePerGas))];
   return base + tip < max ? base + tip : max;
 }

@@ -5,6 +5,16 @@ import { keccak256 } from '../../collections/keccak.ts';
 /** Thrown for a value that has no encoding: its object has an unknown form. Created once, because its stack is not needed. */
 export const unknownForm = new Error('unknown form');
 
+/** The result of work on an object. Undefined: the object has an unknown form. */
+export function ifKnown<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error === unknownForm) return undefined;
+    throw error;
+  }
+}
+
 /** @throws unknownForm */
 export function toBytes(value: unknown): Uint8Array {
   if (!isBytes(value)) throw unknownForm;

@@ -62,7 +62,7 @@ describe('the bytes of a transaction', () => {
   it('are not known for the types of other chains, and without a member', async () => {
     const raw = await account.signTransaction({ ...common, type: 'eip1559', ...fees });
     const transaction = asNode(raw);
-    for (const type of ['0x7e', '0x6a', '0x71']) expect(isSigned({ ...transaction, type }, '0x')).toBeUndefined();
+    for (const type of ['0x7e', '0x66', '0x71']) expect(isSigned({ ...transaction, type }, '0x')).toBeUndefined();
     expect(isSigned({ ...transaction, nonce: undefined }, '0x')).toBeUndefined();
   });
 });
