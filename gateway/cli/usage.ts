@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { openImportedStore } from '../backup/former-files.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import { readReportDay, readReportParts, reportUsage, type ReportRow } from '../usage/usage-report.ts';
+import { readReportDay, readReportParts, reportParts, reportUsage, type ReportRow } from '../usage/usage-report.ts';
 import { amountNames, USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
 import { columns } from './columns.ts';
 import { examples } from './examples.ts';
@@ -33,11 +33,11 @@ export function usageCommand(
       const parts = readReportParts(by);
       if (day === undefined)
         throw new UsageError(`--day: expected today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days`);
-      if (parts === undefined) throw new UsageError('--by: expected key, network or method, or several with commas');
+      if (parts === undefined) throw new UsageError(`--by: expected ${reportParts.join(', ')}, or several with commas`);
       const log = openLog('silent');
       const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
       try {
-        const rows = await reportUsage(new UsageStore(store, log), day, parts);
+        const rows = await reportUsage(new UsageStore(store, log), [day], parts);
         const names = [...parts, ...amountNames];
         if (json) out(`${JSON.stringify(rows)}\n`);
         else if (csv) out(linesOf(rows, names));

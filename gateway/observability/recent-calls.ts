@@ -67,7 +67,7 @@ export interface RecordedRequest {
   readonly key?: { readonly id: string; readonly name: string } | undefined;
 }
 
-/** All that are given must be equal; `upstream` is one that got the call or was skipped. */
+/** All that are given must be equal; `upstream` is one that got the call or was skipped, `from` and `to` bound the time. */
 export interface RecentCallFilter {
   readonly key?: string;
   readonly network?: string;
@@ -75,6 +75,9 @@ export interface RecentCallFilter {
   readonly outcome?: string;
   readonly upstream?: string;
   readonly request?: string;
+  /** ISO times of one form, the first included. */
+  readonly from?: string;
+  readonly to?: string;
 }
 
 /**
@@ -199,7 +202,9 @@ export function latestCalls(calls: RecentCall[], limit: number): RecentCall[] {
   return calls.sort((one, other) => (one.at < other.at ? 1 : -1)).slice(0, limit);
 }
 
-function matches(call: RecentCall, { key, network, method, outcome, upstream, request }: RecentCallFilter): boolean {
+function matches(call: RecentCall, filter: RecentCallFilter): boolean {
+  const { key, network, method, outcome, upstream, request, from, to } = filter;
+  if ((from !== undefined && call.at < from) || (to !== undefined && call.at >= to)) return false;
   if (key !== undefined && call.key !== key) return false;
   if (network !== undefined && call.network !== network) return false;
   if (method !== undefined && call.method !== method) return false;

@@ -253,16 +253,20 @@ export async function openGateway(
   };
   const networksLink = { path: '/', title: 'Networks' };
   const methodsLink = { path: '/docs', title: 'Methods' };
+  const hasOpsPages =
+    settings.STATUS_PAGE === 'ops' || (settings.STATUS_PAGE === 'public' && recentCalls !== undefined);
+  // With the admin API, the overview is at the root.
   const adminLinks = [
+    { path: '/', title: 'Overview' },
+    ...(hasOpsPages ? [{ path: '/networks', title: 'Networks' }] : []),
     methodsLink,
     { path: '/keys', title: 'Keys' },
+    { path: '/usage', title: 'Usage' },
     { path: '/upstreams', title: 'Upstreams' },
     { path: '/calls', title: 'Calls' },
     { path: '/events', title: 'Events' },
   ];
-  const hasOpsPages =
-    settings.STATUS_PAGE === 'ops' || (settings.STATUS_PAGE === 'public' && recentCalls !== undefined);
-  const opsLinks = [...(hasOpsPages ? [networksLink] : []), ...(recentCalls === undefined ? [] : adminLinks)];
+  const opsLinks = recentCalls !== undefined ? adminLinks : hasOpsPages ? [networksLink] : [];
   if (recentCalls !== undefined) {
     const explain = explainCalls({ ...requestOptions, nextRequestId });
     const onRejected = metrics.adminRejected.bind(metrics);

@@ -10,20 +10,21 @@ import {
 } from './usage-store.ts';
 
 /** What the rows of a report may be apart by. */
-export const reportParts = ['key', 'network', 'method'] as const;
+export const keyParts = ['key', 'network', 'method'] as const;
+export const reportParts = ['day', ...keyParts] as const;
 export type ReportPart = (typeof reportParts)[number];
 
-/** The sum of a day, with the parts that were asked for. */
+/** The sum of the days, with the parts that were asked for. */
 export type ReportRow = Amounts & Partial<Readonly<Record<ReportPart, string>>>;
 
-/** The usage of all keys on one day, in UTC, by these parts; most units first. @throws StoreError (rejects with it) */
+/** The usage of all keys on some days, in UTC, by these parts; most units first. @throws StoreError (rejects with it) */
 export async function reportUsage(
   store: Pick<UsageStore, 'entries'>,
-  day: string,
+  days: readonly string[],
   by: readonly ReportPart[],
 ): Promise<ReportRow[]> {
   const sums = new Map<string, ReportRow>();
-  for await (const { key, amounts } of store.entries(day))
+  for await (const { key, day, amounts } of store.entries(days))
     for (const { place, ...amount } of amounts) {
       const row = { key, ...rowOf(day, place, amount) };
       const parts = by.map((part) => [part, row[part]] as const);

@@ -124,13 +124,13 @@ export class UsageStore {
     return found;
   }
 
-  /** The usage of all keys. @param day undefined: on all days, for a backup  @throws StoreError */
-  async *entries(day?: string): AsyncIterable<UsageDay> {
+  /** The usage of all keys. @param days undefined: on all days, for a backup  @throws StoreError */
+  async *entries(days?: readonly string[]): AsyncIterable<UsageDay> {
     let names: string[] = [];
     // Redis may return a name twice.
     const found = new Set<string>();
     for await (const name of this.#store.names(FOLDER)) {
-      if ((day !== undefined && !name.endsWith(`:${day}`)) || found.has(name)) continue;
+      if (found.has(name) || days?.includes(name.slice(name.lastIndexOf(':') + 1)) === false) continue;
       found.add(name);
       if (names.push(name) < MAX_CONCURRENT) continue;
       yield* this.#daysOf(names);

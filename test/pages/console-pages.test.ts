@@ -154,7 +154,9 @@ describe('the page of events', () => {
 
 it('the ops port has the navigation to all pages', async () => {
   const tab = await open('/events');
-  expect(await textOf(tab, '#console')).toMatch(/^Networks\s+Methods\s+Keys\s+Upstreams\s+Calls\s+Events\s+Gatehouse /);
+  expect(await textOf(tab, '#console')).toMatch(
+    /^Overview\s+Networks\s+Methods\s+Keys\s+Usage\s+Upstreams\s+Calls\s+Events\s+Gatehouse /,
+  );
   expect(await tab.evaluate(`document.querySelector('#console [aria-current]').innerText`)).toBe('Events');
   const methods = await fetch(`${ops}/docs`, { redirect: 'manual' });
   expect(methods.headers.get('location')).toBe(`${gateway.address}/docs`);

@@ -42,12 +42,12 @@ it('while a new key is shown, no other one is created, also by a rotation', asyn
   await create(tab, 'alice');
   await waitForMessage(tab, 'Created key ');
   const key = await textOf(tab, 'credential-key');
-  await click(tab, '#views a[href="#new"]');
+  await click(tab, '#list-view a[href="#new"]');
   await tab.waitFor(`!document.getElementById('create-view').hidden`);
   await create(tab, 'bob');
   await waitForMessage(tab, refusal);
   await waitForFocus(tab, 'credentials-title');
-  await click(tab, '#views a[href="#"]');
+  await click(tab, '#create-view a[href="#"]');
   await tab.waitFor(`document.querySelector('#list tbody a')?.innerText === 'alice'`);
   await click(tab, '#list tbody a');
   await tab.waitFor(`!document.getElementById('key-view').hidden`);

@@ -110,7 +110,7 @@ describe('the token', () => {
     await tab.evaluate('window.isOld = true, location.reload()');
     await tab.waitFor(`window.isOld === undefined && document.getElementById('list-view')?.hidden === false`);
     expect(await valueOf(tab, 'token')).toBe('');
-    await tab.evaluate(`document.querySelector('#session a').click()`);
+    await tab.evaluate(`document.querySelector('#console a[href="/upstreams"]').click()`);
     await tab.waitFor(`location.pathname === '/upstreams' && document.querySelector('#list button') !== null`);
     await tab.evaluate(`document.getElementById('sign-out').click()`);
     await tab.waitFor(`document.getElementById('login')?.hidden === false && sessionStorage.length === 0`);

@@ -56,7 +56,7 @@ export async function openKeys(browser: Chromium, ops: string, options: OpenOpti
   const tab = await browser.open(`${ops}/keys${path}`, options);
   await fill(tab, 'token', adminToken);
   await tab.evaluate(`document.getElementById('login').requestSubmit()`);
-  await tab.waitFor(`[...document.querySelectorAll('main > section')].some(({ hidden }) => !hidden)`);
+  await tab.waitFor(`[...document.querySelectorAll('main section')].some(({ hidden }) => !hidden)`);
   return tab;
 }
 

@@ -39,7 +39,7 @@ const unexpected = ({ errors }: Tab): string[] => errors.filter((text) => !text.
 
 /** Creates a key in the page. @returns its text */
 async function create(tab: Tab, name: string, more: Record<string, string> = {}): Promise<string> {
-  await click(tab, '#views a[href="#new"]');
+  await click(tab, '#list-view a[href="#new"]');
   await waitForFocus(tab, 'create-title');
   for (const [id, text] of Object.entries({ name, ...more })) await fill(tab, id, text);
   await submit(tab, 'create');

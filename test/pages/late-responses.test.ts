@@ -97,7 +97,7 @@ describe('the view of a key', () => {
     const tab = await open();
     await hold(tab, `keys.${one}`);
     await goTo(tab, one);
-    await waitForHeld(tab, one, 2);
+    await waitForHeld(tab, one, 3);
     await goTo(tab, other);
     await waitForFocus(tab, 'key-title');
     await tab.evaluate(`release('${one}', ${fails})`);
@@ -113,7 +113,7 @@ describe('the view of a key', () => {
     await waitForFocus(tab, 'key-title');
     await hold(tab, `keys.${other}`);
     await goTo(tab, other);
-    await waitForHeld(tab, other, 2);
+    await waitForHeld(tab, other, 3);
     expect(await tab.evaluate(`document.getElementById('key-view').hidden`)).toBe(true);
     await tab.evaluate(`release('${other}')`);
     await waitForFocus(tab, 'key-title');

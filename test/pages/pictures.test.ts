@@ -12,7 +12,7 @@ const TRAFFIC_MS = isWritten ? 120_000 : 500;
 const MAX_PICTURE_BYTES = 250_000;
 
 const light: OpenOptions = { width: 900, height: 560, colours: 'light' };
-/** Tests need one form only: test/server/pages/accessibility.test.ts reads the pages in all of them. */
+/** Tests need one form only: test/pages/accessibility.test.ts reads the pages in all of them. */
 const forms: Readonly<Record<string, OpenOptions>> = isWritten
   ? { light, dark: { ...light, colours: 'dark' }, phone: { width: 360, height: 740, colours: 'light' } }
   : { light };

@@ -63,7 +63,7 @@ it.each([
   [['--day', '2020-01-01'], '--day: expected today, yesterday or a date of the last 90 days'],
   [['--day', '2026-02-31'], '--day: expected today, yesterday or a date of the last 90 days'],
   [['--day', 'tomorrow'], '--day: expected today, yesterday or a date of the last 90 days'],
-  [['--by', 'team'], '--by: expected key, network or method, or several with commas'],
+  [['--by', 'team'], '--by: expected day, key, network, method, or several with commas'],
 ])('gatehouse usage %j is rejected', async (args, message) => {
   const gateway = await start();
   expect(await run(gateway, ...args)).toMatchObject({ code: 1, stderr: expect.stringContaining(message) as string });
@@ -84,5 +84,33 @@ it('the admin API has the same report', async () => {
   });
   expect(await get('?day=never')).toMatchObject({ error: { field: 'day' } });
   expect(await get('?by=team')).toMatchObject({ error: { field: 'by' } });
-  expect(await get('?days=1')).toMatchObject({ error: { field: 'days' } });
+  expect(await get('?day=today&days=1')).toMatchObject({ error: { field: 'day' } });
+  expect(await get('?days=91')).toMatchObject({ error: { field: 'days' } });
+});
+
+it('the admin API has the sum of several days, each day apart, and the name of a key', async () => {
+  const gateway = await start();
+  const usage = await openUsage({ REDIS_URL: undefined, DATA_DIR: gateway.dataDir });
+  const [named] = [...(await gateway.gateway.keys.entries()).values()];
+  const [key, today] = [named?.id ?? '', dayOf(Date.now())];
+  await usage.add([{ key, day: today, number: 3, amounts: [amounts('main eth_call', 1)] }]);
+  const get = async (query: string): Promise<unknown> => {
+    const url = `http://127.0.0.1:${gateway.gateway.opsPort ?? 0}/admin/usage${query}`;
+    return (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).json();
+  };
+  expect(await get('?days=2&by=method')).toMatchObject({
+    ...{ from: yesterday(), to: today },
+    usage: [
+      { method: 'eth_call', calls: 22 },
+      { method: 'eth_chainId', calls: 1 },
+    ],
+  });
+  expect(await get('?days=2&by=day,key')).toMatchObject({
+    usage: [
+      { day: yesterday(), key: second, calls: 11 },
+      { day: today, key: second, calls: 7 },
+      { day: yesterday(), key: first, calls: 4 },
+      { day: today, key, name: 'test', calls: 1 },
+    ],
+  });
 });

@@ -9,7 +9,7 @@ import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
-import { readReportDay, readReportParts, reportParts, reportUsage } from '../../usage/usage-report.ts';
+import { keyParts, readReportDay, readReportParts, reportParts, reportUsage } from '../../usage/usage-report.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
@@ -70,7 +70,7 @@ const DEFAULT_DAYS = '30';
 /** Of recent calls and events. */
 const DEFAULT_ROWS = '100';
 const MAX_ROWS = 1_000;
-const callFilters = ['key', 'network', 'method', 'outcome', 'upstream', 'request'] as const;
+const callFilters = ['key', 'network', 'method', 'outcome', 'upstream', 'request', 'from', 'to'] as const;
 const eventFilters = ['kind', 'network', 'upstream'] as const;
 /** Keys of one listing whose usage is read. */
 const MAX_KEYS_WITH_USAGE = 100;
@@ -129,18 +129,24 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     const keys = await manager.idsOf(id, rotated === 'true');
     return ok({ keys, usage: await readUsage(usage, keys, own) });
   },
-  usageOfDay: async ({ usage, query }) => {
-    const { day: dayText = 'yesterday', by = reportParts.join() } = readTexts(query, ['day', 'by']);
-    const [day, parts] = [readReportDay(dayText), readReportParts(by)];
-    if (day === undefined)
-      throw new AdminError(400, 'day: expected today, yesterday or a date of the last 90 days', { field: 'day' });
+  usageOfDays: async ({ usage, keys, query }) => {
+    const { day, days, by = keyParts.join() } = readTexts(query, ['day', 'days', 'by']);
+    const parts = readReportParts(by);
     if (parts === undefined)
-      throw new AdminError(400, 'by: expected key, network or method, or several with commas', { field: 'by' });
-    return ok({ day, usage: await reportUsage(usage, day, parts) });
+      throw new AdminError(400, `by: expected ${reportParts.join(', ')}, or several with commas`, { field: 'by' });
+    const all = readReportDays(day, days);
+    const rows = await reportUsage(usage, all, parts);
+    const [first, last] = [all[0], all.at(-1)];
+    const range = first === last ? { day: first } : { from: first, to: last };
+    if (!parts.includes('key')) return ok({ ...range, usage: rows });
+    const names = new Map([...(await keys.entries()).values()].map(({ id, name }) => [id, name]));
+    return ok({ ...range, usage: rows.map((row) => ({ ...row, name: names.get(row.key ?? '') })) });
   },
   calls: async ({ query, lists }) => {
-    const { limit = DEFAULT_ROWS, ...filter } = query;
-    const calls = await lists.calls(readTexts(filter, callFilters), readWhole('limit', limit, 1, MAX_ROWS));
+    const { limit = DEFAULT_ROWS, ...given } = query;
+    const { from, to, ...filter } = readTexts(given, callFilters);
+    const times = { ...readTime('from', from), ...readTime('to', to) };
+    const calls = await lists.calls({ ...filter, ...times }, readWhole('limit', limit, 1, MAX_ROWS));
     return ok({ params: lists.paramsMode, calls });
   },
   events: async ({ query, lists }) => {
@@ -232,6 +238,24 @@ function readTexts<Name extends string>(
     if (typeof value !== 'string') throw new AdminError(400, `${name}: expected one text`, { field: name });
   }
   return query as Partial<Record<Name, string>>;
+}
+
+/** The time in the form of a call's. @throws AdminError */
+function readTime<Name extends string>(field: Name, text: string | undefined): Partial<Record<Name, string>> {
+  if (text === undefined) return {};
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/.test(text) ? Date.parse(text) : NaN;
+  if (Number.isNaN(at))
+    throw new AdminError(400, `${field}: expected a time in UTC such as 2026-01-31T12:00:00Z`, { field });
+  return { [field]: new Date(at).toISOString() } as Partial<Record<Name, string>>;
+}
+
+/** The days of a report, oldest first: one, or a number of days until today. @throws AdminError */
+function readReportDays(day: string | undefined, days: string | undefined): string[] {
+  if (days !== undefined && day === undefined) return readDays(days);
+  const one = days === undefined ? readReportDay(day ?? 'yesterday') : undefined;
+  if (one !== undefined) return [one];
+  const text = 'day: expected today, yesterday or a date of the last 90 days, or days in place of it';
+  throw new AdminError(400, text, { field: 'day' });
 }
 
 /** @throws AdminError 404 */

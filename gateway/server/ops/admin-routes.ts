@@ -22,6 +22,7 @@ import type { ActiveDrains } from '../../drains/active-drains.ts';
 import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
 import { readPage, sendPage, type ConsoleLink } from '../pages/read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
+import { acceptsHtml } from '../http/layer.ts';
 import { formatRetryAfter } from '../http/write-response.ts';
 
 /** Several times the size of 30 entries of every permission. */
@@ -71,18 +72,23 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   const tokens = new AdminAuthenticator(options.tokens, options.onRejected);
   const router = Router();
   const { links } = options;
+  const hasStatus = links.some(({ path }) => path === '/networks');
   // The pages have no data until their user enters the token.
   const pages = {
-    '/keys': readPage('keys/keys.html', { fields: editableFields }, links),
-    '/upstreams': readPage('upstreams/upstreams.html', {}, links),
-    '/calls': readPage('calls/calls.html', { outcomes }, links),
-    '/events': readPage('events/events.html', {}, links),
+    '/': readPage('overview', { hasStatus }, links),
+    ...(hasStatus && { '/networks': readPage('status', {}, links) }),
+    '/keys': readPage('keys', { fields: editableFields }, links),
+    '/usage': readPage('usage', {}, links),
+    '/upstreams': readPage('upstreams', {}, links),
+    '/calls': readPage('calls', { outcomes }, links),
+    '/events': readPage('events', {}, links),
   };
-  for (const [path, page] of Object.entries(pages)) {
-    router.get(path, (_request, response) => {
-      sendPage(response, page);
+  for (const [path, page] of Object.entries(pages))
+    router.get(path, (request, response, next) => {
+      // Programs get the status as JSON at the root.
+      if (path === '/' && !acceptsHtml(request)) next();
+      else sendPage(response, page);
     });
-  }
   // The method reference is on the main port.
   router.get('/docs', (request, response) => {
     response.redirect(`${request.protocol}://${request.hostname}:${options.port()}/docs`);

@@ -6,7 +6,7 @@ import { describeGroups, groupsNote } from '../../network-files/upstream-group.t
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import { publicDifference, type Difference } from '../../observability/differences.ts';
 import type { HistoryStore } from '../../history/history-store.ts';
-import { rangeNames, type History } from '../../metrics/history.ts';
+import { rangeNames, type History, type HistoryRange } from '../../metrics/history.ts';
 import type { Network } from '../../call/call.ts';
 import { methodsByUpstreams } from '../../routing-policy/methods-by-upstreams.ts';
 import { methodFacts } from '../../spec/method-facts.ts';
@@ -15,9 +15,9 @@ import { skipReasons } from '../../call/select.ts';
 import type { UpstreamConditions } from '../../upstreams/upstream-conditions.ts';
 import { networkStatus, type NetworkStatus } from '../../upstreams/upstream-status.ts';
 import { networkFacts } from './network-facts.ts';
-import { networkOverTime } from './network-over-time.ts';
+import { gatewayOverTime, networkOverTime } from './network-over-time.ts';
 import { networkSummary, type NetworkSummary } from './network-summary.ts';
-import { readPage, readWrongAddressPage, sendPage, type ConsoleLink } from './read-page.ts';
+import { readPage, sendPage, wrongAddressPage, type ConsoleLink } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { acceptsHtml, acceptsJson } from '../http/layer.ts';
 import { writeInParts } from '../http/write-in-parts.ts';
@@ -52,11 +52,10 @@ export interface PageRouteOptions {
  */
 export function pageRoutes(options: PageRouteOptions): Router {
   const router = Router();
-  const { finder, proxies, historyStore, port } = options;
-  const { links } = options;
-  const statusPage = readPage('status/status.html', {}, links);
-  const networkPage = readPage('status/network.html', {}, links);
-  const docsPage = readPage('docs/docs.html', { hasStatus: options.hasStatus }, links);
+  const { finder, proxies, historyStore, port, links, hasStatus } = options;
+  const statusPage = readPage('status', {}, links);
+  const networkPage = readPage('network', { hasCalls: links.some(({ path }) => path === '/calls') }, links);
+  const docsPage = readPage('docs', { hasStatus }, links);
   const renderedStatus = new WeakMap<object, { at: number; text: Promise<string> }>();
 
   /** Status of one network or of all, at most 1 s old. */
@@ -96,7 +95,7 @@ export function pageRoutes(options: PageRouteOptions): Router {
     const network = finder.atBaseUrl(path, host);
     if (
       (network === undefined && path !== '') ||
-      !(page === '' || page === 'history.json' ? options.hasStatus : options.hasDocs)
+      !(page === '' || page === 'history.json' ? hasStatus : options.hasDocs)
     ) {
       next();
     } else if (page === 'openrpc.json') {
@@ -109,7 +108,9 @@ export function pageRoutes(options: PageRouteOptions): Router {
         text.with(serversAt(described.flatMap(({ config }) => documentedUrls(config, origin)))),
       );
     } else if (page === 'history.json' && historyStore !== undefined) {
-      void sendHistory(request, response, network, historyStore);
+      // All networks are read at once: only operators can request it.
+      const networks = network !== undefined ? [network] : port() === undefined ? [] : finder.all;
+      void sendHistory(request, response, networks, network !== undefined, historyStore);
     } else if (page === 'docs') sendPage(response, docsPage, originsOf(finder.all));
     else if (acceptsHtml(request)) sendPage(response, network === undefined ? statusPage : networkPage);
     else if (!isRpcAddress && acceptsJson(request))
@@ -118,9 +119,9 @@ export function pageRoutes(options: PageRouteOptions): Router {
       }, next);
     else next();
   });
-  const wrongAddressPage = readWrongAddressPage(options.hasStatus);
+  const notFoundPage = wrongAddressPage(hasStatus);
   router.use((request, response, next) => {
-    if (acceptsHtml(request)) sendPage(response, wrongAddressPage, [], 404);
+    if (acceptsHtml(request)) sendPage(response, notFoundPage, [], 404);
     else next();
   });
   return router;
@@ -182,24 +183,34 @@ function parsePagePath(urlPath: string): { path: string; page: Page; isRpcAddres
   return { path: rpcAddress?.[1] ?? path, page: '', isRpcAddress: rpcAddress !== null };
 }
 
-/** The history of one network. */
+/** The history of one network with its upstreams, or the sum of all networks. */
 async function sendHistory(
   { query }: Request,
   response: Response,
-  network: Network | undefined,
+  networks: readonly Network[],
+  isOne: boolean,
   store: Pick<HistoryStore, 'read'>,
 ): Promise<void> {
   const range = rangeNames.find((name) => name === (query['range'] ?? '1h'));
-  if (network === undefined || range === undefined) {
+  if (networks.length === 0 || range === undefined) {
     const message = `range: expected ${rangeNames.join(', ')}, at the address of a network`;
     response.status(400).json({ error: { field: 'range', message } });
     return;
   }
-  const { config, router } = network;
-  const names = router.all.map(({ name }) => name);
-  const { points, isPartial } = await store.read(range, config.slug);
-  const overTime = networkOverTime(range, points, config.slug, names, clock.unixMs() / 1000);
+  const read = await Promise.all(networks.map((network) => readPoints(network, range, store)));
+  const nowS = clock.unixMs() / 1000;
+  const [first] = read;
+  const overTime =
+    isOne && first !== undefined
+      ? networkOverTime(range, first.points, first.slug, first.upstreams, nowS)
+      : gatewayOverTime(range, read, nowS);
+  const isPartial = read.some((each) => each.isPartial);
   sendJson(response, JSON.stringify({ ...overTime, ...(isPartial && { isPartial }) }));
+}
+
+async function readPoints({ config, router }: Network, range: HistoryRange, store: Pick<HistoryStore, 'read'>) {
+  const { slug } = config;
+  return { slug, upstreams: router.all.map(({ name }) => name), ...(await store.read(range, slug)) };
 }
 
 let whole: OpenRpcText | undefined;

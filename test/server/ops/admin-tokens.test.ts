@@ -87,7 +87,7 @@ describe('the role of a token', () => {
       },
       ...{ create: 'keys', import: 'keys', update: 'keys', rotate: 'keys', revoke: 'keys', revokeAll: 'keys' },
       ...{ choices: 'read', upstreams: 'read', drain: 'all', undrain: 'all' },
-      ...{ listTokenKeys: 'read', addTokenKey: 'keys', removeTokenKey: 'keys', usageOfDay: 'read' },
+      ...{ listTokenKeys: 'read', addTokenKey: 'keys', removeTokenKey: 'keys', usageOfDays: 'read' },
       ...{ explain: 'all', showLogLevel: 'read', setLogLevel: 'all' },
     });
   });

@@ -11,6 +11,7 @@ let broken: FakeNode;
 let gateway: TestGateway;
 
 interface Row {
+  readonly at: string;
   readonly count: number;
   readonly requestId: string;
   readonly network?: string;
@@ -130,6 +131,23 @@ describe('the latest calls', () => {
     expect(found.reduce((sum, { count }) => sum + count, 0)).toBe(5);
     // A minute may have ended meanwhile.
     expect(found.length).toBeLessThan(3);
+  });
+
+  it('are those of a time, its end excluded', async () => {
+    const { id, key } = await newKey({ methods: ['eth_call'] });
+    await call(gateway, 'five', key, 'eth_gasPrice');
+    const [row] = await rows(`key=${id}`);
+    const at = Date.parse(row?.at ?? '');
+    const time = (ms: number): string => new Date(ms).toISOString();
+    expect(await rows(`key=${id}&from=${time(at)}&to=${time(at + 1)}`)).toHaveLength(1);
+    expect(await rows(`key=${id}&from=${time(at + 1)}`)).toEqual([]);
+    expect(await rows(`key=${id}&to=${time(at)}`)).toEqual([]);
+    // Seconds and their parts may be left out.
+    expect(await rows(`key=${id}&from=${time(at).slice(0, 16)}Z`)).toHaveLength(1);
+    for (const wrong of ['yesterday', '2026-01-31T12:00', '2026-01-31', '2026-13-01T00:00Z'])
+      expect(await admin(`/calls?from=${wrong}`)).toEqual({
+        error: { field: 'from', message: 'from: expected a time in UTC such as 2026-01-31T12:00:00Z' },
+      });
   });
 
   it('have the attempts of a call with their times', async () => {

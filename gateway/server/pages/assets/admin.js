@@ -34,33 +34,67 @@ async function sendRequest(verb, path, body, signal) {
   throw new RequestError(message, field, response.status);
 }
 
+/** A page of the admin API: the form for the token, until one is entered, then the body. */
+function adminView(header, body) {
+  const hint =
+    'The value of ADMIN_TOKEN, or a token of ADMIN_TOKENS. It stays in this browser tab until the tab is closed.';
+  const control = html`<div class="row">
+    <input id="token" type="password" class="code" autocomplete="off" aria-describedby="token-hint" />
+    <button class="main">Open</button>
+  </div>`;
+  return html`${header}
+    <main>
+      <form id="login" class="card" novalidate hidden=${token !== ''} onSubmit=${submits(logIn)}>
+        ${field('token', 'Admin token', control, hint)}
+      </form>
+      <p id="message" role="status"></p>
+      <div id="session" hidden=${token === ''}>${body}</div>
+    </main>`;
+}
+
+let session;
+
 /**
  * Opens the page with the token of this browser tab, or when its user enters one. A reload and the other pages of the tab
  * need no second entry.
- * @param open called with a valid token; throws RequestError for an invalid one
+ * @param open loads what the page shows; throws RequestError for an invalid token
+ * @param reload called each `pollMs` after that
  */
-function openSession(open) {
-  const openWith = async (given) => {
-    token = given;
-    try {
-      await open();
-    } catch (error) {
-      token = '';
-      if (error.status === 401) sessionStorage.removeItem(STORED_TOKEN);
-      throw error;
-    }
-    sessionStorage.setItem(STORED_TOKEN, given);
-    byId('login').hidden = true;
-    byId('token').value = '';
-    byId('session').hidden = false;
-  };
-  onSubmit('login', () => openWith(byId('token').value.trim()));
+function openSession(open, reload = undefined, pollMs = 0) {
+  session = { open, reload, pollMs };
+  draw();
   byId('sign-out').addEventListener('click', () => {
     sessionStorage.removeItem(STORED_TOKEN);
     location.replace(location.pathname);
   });
   const stored = sessionStorage.getItem(STORED_TOKEN);
   if (stored !== null) void run(() => openWith(stored), byId('login'));
+}
+
+function logIn() {
+  return openWith(byId('token').value.trim());
+}
+
+async function openWith(given) {
+  token = given;
+  try {
+    await session.open();
+  } catch (error) {
+    token = '';
+    draw();
+    if (error.status === 401) sessionStorage.removeItem(STORED_TOKEN);
+    throw error;
+  }
+  const { reload, pollMs } = session;
+  if (reload !== undefined)
+    poll(
+      () => run(reload),
+      () => pollMs,
+    );
+  sessionStorage.setItem(STORED_TOKEN, given);
+  byId('token').value = '';
+  byId('sign-out').hidden = false;
+  draw();
 }
 
 /**
@@ -80,21 +114,31 @@ async function run(action, form) {
   isRunning = false;
 }
 
+/** The handler of a form that runs an action. */
+function submits(action) {
+  return (event) => {
+    event.preventDefault();
+    void run(action, event.currentTarget);
+  };
+}
+
 function showMessage(text, style = 'good') {
   byId('message').className = style;
   byId('message').textContent = text;
 }
 
-function onSubmit(id, action) {
-  byId(id).addEventListener('submit', (event) => {
-    event.preventDefault();
-    void run(action, byId(id));
-  });
-}
-
 /** Appends the gateway's warnings to a message. */
 function withWarnings(message, { warnings = [] }) {
   return [message, ...warnings.map((warning) => `Warning: ${warning}.`)].join(' ');
+}
+
+/** Shows an error beside its field. @returns whether the form has it */
+function showErrors(form, error) {
+  const { field: name = '', message } = error;
+  if (form.id === 'login') return showError(byId('token'), message);
+  if (name.startsWith('permissions')) return showPermissionErrors(form, error);
+  const input = byId(name);
+  return input?.form === form && showError(input, message.replace(`${name}: `, ''));
 }
 
 function showError(input, text) {
@@ -118,4 +162,55 @@ function describe(input, ...kinds) {
   const ids = kinds.map((kind) => `${input.id}-${kind}`).filter((id) => byId(id) !== null);
   if (ids.length === 0) input.removeAttribute('aria-describedby');
   else input.setAttribute('aria-describedby', ids.join(' '));
+}
+
+/** A form of filters, whose values the page's address has. @param controls labels with their controls, by parameter */
+function filterForm(load, controls, buttons) {
+  return html`<form id="filters" class="fields" aria-label="Filters" onSubmit=${submits(load)}>
+    ${Object.entries(controls).map(([name, [label, control]]) => field(name, label, control))}
+    <div class="row"><button class="main">Show</button>${buttons}</div>
+  </form>`;
+}
+
+/** An input of a filter, with suggestions. */
+function filterInput(name, values, attributes = {}) {
+  const known = [...new Set(values.filter((value) => value !== undefined))].sort().slice(0, 200);
+  const more = known.length > 0 ? { list: `${name}s` } : {};
+  return html`<input
+      id=${name}
+      name=${name}
+      defaultValue=${filterOf(name)}
+      autocomplete="off"
+      spellcheck="false"
+      ...${more}
+      ...${attributes}
+    />
+    <datalist id="${name}s">${known.map((value) => html`<option value=${value} />`)}</datalist>`;
+}
+
+function filterSelect(name, choices, onChange) {
+  return html`<select id=${name} name=${name} onChange=${onChange}>
+    ${options(choices, filterOf(name))}
+  </select>`;
+}
+
+/** The value of a filter in the page's address. */
+function filterOf(name) {
+  return new URLSearchParams(location.search).get(name) ?? '';
+}
+
+/** Loads rows of the admin API by the filters of the form, which the page's address then has. */
+async function loadRows(path) {
+  const entries = [...new FormData(byId('filters'))].map(([name, value]) => [name, value.trim()]);
+  const filters = new URLSearchParams(entries.filter(([, value]) => value !== ''));
+  history.replaceState(null, '', filters.size === 0 ? location.pathname : `?${filters}`);
+  filters.set('limit', '200');
+  return sendRequest('GET', `${path}?${filters}`);
+}
+
+/** In UTC; a time of today is shown without its date. */
+function shortTime(text) {
+  const isToday = text.slice(0, 10) === new Date().toISOString().slice(0, 10);
+  const time = utcTime(text);
+  return html`<time datetime=${text} title=${text}>${isToday ? time.slice(11) : time}</time>`;
 }

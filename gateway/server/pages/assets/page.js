@@ -1,22 +1,33 @@
 'use strict';
 
-/** Creates an element: `element('a', { href: '/', class: 'quiet' }, 'text', other)`. Text is never parsed as HTML. */
-function element(name, attributes = {}, ...children) {
-  const created = document.createElement(name);
-  for (const [attribute, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') created.addEventListener(attribute, value);
-    else if (value !== undefined && value !== false) created.setAttribute(attribute, value === true ? '' : value);
-  }
-  created.append(...children.filter((child) => child !== undefined));
-  return created;
+const html = htm.bind(preact.h);
+
+/** What the gateway wrote into the page. */
+const data = JSON.parse(byId('data').textContent);
+
+/** Draws the page from what its script has loaded. The script of each page has a function `view`. */
+function draw() {
+  preact.render(view(), byId('page'));
 }
 
-/** Creates an SVG element. */
-function svgElement(name, attributes, text) {
-  const created = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [attribute, value] of Object.entries(attributes)) created.setAttribute(attribute, value);
-  if (text !== undefined) created.textContent = text;
-  return created;
+/** Loads again each `ms()` while the page is visible, and when it becomes visible again. */
+function poll(load, ms) {
+  let timer;
+  const next = async () => {
+    clearTimeout(timer);
+    if (document.hidden) return;
+    await load();
+    clearTimeout(timer);
+    timer = setTimeout(next, ms());
+  };
+  document.addEventListener('visibilitychange', next);
+  timer = setTimeout(next, ms());
+}
+
+async function loadJson(url) {
+  const response = await fetch(url, { headers: { accept: 'application/json' } });
+  if (!response.ok) throw Object.assign(new Error(`HTTP ${response.status}`), { status: response.status });
+  return response.json();
 }
 
 function byId(id) {
@@ -40,12 +51,16 @@ function formatNumber(number) {
 
 /** A method's name, which may break before a capital letter. */
 function breakable(name) {
-  return name.split(/(?=[A-Z])/).flatMap((part, index) => (index === 0 ? [part] : [element('wbr'), part]));
+  return name.split(/(?=[A-Z])/).flatMap((part, index) => (index === 0 ? [part] : [html`<wbr />`, part]));
 }
 
 /** 1 call, 2 calls. */
 function quantity(number, noun) {
   return `${formatNumber(number)} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+function milliseconds(ms) {
+  return ms < 1 ? '< 1 ms' : `${formatNumber(Math.round(ms))} ms`;
 }
 
 /** 90 s, 5 min, 3 h, 4 days. */
@@ -55,9 +70,14 @@ function age(seconds) {
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
-/** An ISO time in UTC, to the second. */
-function utcTime(iso) {
-  return `${iso.slice(0, 19).replace('T', ' ')}Z`;
+/** An ISO time in UTC, to the second or with fewer characters. */
+function utcTime(iso, length = 19) {
+  return `${iso.slice(0, length).replace('T', ' ')}Z`;
+}
+
+/** @param seconds since 1970 @returns the time to the minute */
+function utcMinute(seconds) {
+  return utcTime(new Date(seconds * 1000).toISOString(), 16);
 }
 
 /** The style and the label of each state of an upstream. */
@@ -74,23 +94,105 @@ const upstreamStates = {
   drained: ['warn', '◌ drained'],
 };
 
-/** Creates a table; each cell is text or an element, and a head may be empty. Narrow screens show the head above each cell. */
-function table(heads, rows) {
-  const headCell = (text) => (text === '' ? element('td') : element('th', { scope: 'col' }, text));
-  const head = element('tr', {}, ...heads.map(headCell));
+function pageHeader(title, summary, style = 'quiet', more = undefined) {
+  return html`<header>
+    <h1 id="title">${title}</h1>
+    <span id="summary" class=${style} role="status">${summary}</span>
+    ${more}
+  </header>`;
+}
+
+/**
+ * A table. A head is a text, which may be empty, or has `title`, `onSort`, and `order` if the table is sorted by it. A row is an
+ * array of cells or a table row. Narrow screens show the head above each cell.
+ */
+function table(heads, rows, attributes = {}) {
   const row = (cells) =>
-    element('tr', {}, ...cells.map((cell, index) => element('td', { 'data-head': heads[index] }, cell)));
-  return element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows.map(row)));
+    html`<tr>
+      ${cellsOf(heads, cells)}
+    </tr>`;
+  return html`<table ...${attributes}>
+    <thead>
+      <tr>
+        ${heads.map(headCell)}
+      </tr>
+    </thead>
+    <tbody>
+      ${rows.map((each) => (Array.isArray(each) ? row(each) : each))}
+    </tbody>
+  </table>`;
+}
+
+function cellsOf(heads, cells) {
+  return cells.map((cell, index) => html`<td data-head=${heads[index].title ?? heads[index]}>${cell}</td>`);
+}
+
+function headCell(head) {
+  if (head === '') return html`<td></td>`;
+  const { title = head, onSort, order } = head;
+  if (onSort === undefined) return html`<th scope="col">${title}</th>`;
+  const mark = { ascending: ' ↑', descending: ' ↓' }[order] ?? '';
+  return html`<th scope="col" aria-sort=${order}>
+    <button type="button" class="sort" onClick=${onSort}>${title}${mark}</button>
+  </th>`;
+}
+
+/** A labelled control, with a hint and a place for its error. */
+function field(id, label, control, hint = undefined) {
+  return html`<div>
+    <label for=${id}>${label}</label>
+    ${control} ${hint && html`<p id="${id}-hint" class="hint">${hint}</p>`}
+    <p id="${id}-error" class="error"></p>
+  </div>`;
+}
+
+function options(choices, selected) {
+  return Object.entries(choices).map(
+    ([value, text]) => html`<option value=${value} selected=${value === selected}>${text}</option>`,
+  );
+}
+
+const selectedTabs = {};
+
+/** Tabs with one panel. Arrow keys select the next tab. @param texts functions by the name of their tab */
+function tabList(id, panelId, texts, copyLabel = 'Copy code') {
+  const names = Object.keys(texts);
+  const selected = names.includes(selectedTabs[id]) ? selectedTabs[id] : names[0];
+  const select = (name) => {
+    selectedTabs[id] = name;
+    draw();
+  };
+  const onKeyDown = ({ key, currentTarget }) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
+    if (step === undefined) return;
+    const index = (names.indexOf(selected) + step + names.length) % names.length;
+    select(names[index]);
+    currentTarget.children[index].focus();
+  };
+  const tab = (name) => {
+    const isSelected = name === selected;
+    const attributes = {
+      role: 'tab',
+      'aria-controls': panelId,
+      'aria-selected': isSelected,
+      tabIndex: isSelected ? 0 : -1,
+    };
+    return html`<button type="button" ...${attributes} onClick=${() => select(name)}>${name}</button>`;
+  };
+  return html`<div id=${id} class="row" role="tablist" aria-label="Programs" onKeyDown=${onKeyDown}>
+      ${names.map(tab)}
+    </div>
+    <pre id=${panelId} role="tabpanel" aria-label="Code" tabindex="0">${texts[selected]()}</pre>
+    ${copyButton(() => byId(panelId).textContent, copyLabel)}`;
 }
 
 /** A button that copies a text. */
 function copyButton(read, label = 'Copy') {
-  const button = element('button', { type: 'button' }, label);
-  button.addEventListener('click', async () => {
-    button.textContent = (await copy(read())) ? 'Copied' : 'Not copied';
-    setTimeout(() => (button.textContent = label), 1500);
-  });
-  return button;
+  const onClick = async ({ currentTarget }) => {
+    currentTarget.textContent = (await copy(read())) ? 'Copied' : 'Not copied';
+    setTimeout(() => (currentTarget.textContent = label), 1500);
+  };
+  return html`<button type="button" onClick=${onClick}>${label}</button>`;
 }
 
 /** Browsers have no `navigator.clipboard` on a page without TLS, unless it is on localhost. */
@@ -99,7 +201,8 @@ async function copy(text) {
     const copied = navigator.clipboard.writeText(text).then(() => true);
     return copied.catch(() => false);
   }
-  const area = element('textarea', { class: 'outside', 'aria-hidden': 'true' });
+  const area = document.createElement('textarea');
+  area.className = 'outside';
   area.value = text;
   const focused = document.activeElement;
   document.body.append(area);
@@ -110,10 +213,38 @@ async function copy(text) {
   return isCopied;
 }
 
-/** Marks the link to this page in the navigation. */
-function markConsoleLink() {
-  for (const link of document.querySelectorAll('#console a')) {
-    if (new URL(link.href).pathname === location.pathname) link.setAttribute('aria-current', 'page');
-  }
+const rangeTitles = { '1h': '1 hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days', '90d': '90 days' };
+/** The range that all graphs of the page have. The address of the page has it, too. */
+let range;
+
+/** @param names of the ranges that the page offers, the first one by default */
+function readRange(...names) {
+  const given = new URLSearchParams(location.search).get('range');
+  range = names.includes(given) ? given : names[0];
 }
-markConsoleLink();
+
+/** The days of usage that a range shows: usage is counted by day. */
+function daysOf(name) {
+  return { '1h': 1, '24h': 1 }[name] ?? Number.parseInt(name);
+}
+
+/** @param titles by range */
+function rangeButtons(titles, onChange) {
+  const choose = (name) => {
+    range = name;
+    const parameters = new URLSearchParams(location.search);
+    parameters.set('range', name);
+    history.replaceState(null, '', `?${parameters}${location.hash}`);
+    draw();
+    void onChange();
+  };
+  const button = ([name, title]) =>
+    html`<button type="button" value=${name} aria-pressed=${name === range} onClick=${() => choose(name)}>
+      ${title}
+    </button>`;
+  return html`<div id="ranges" class="row" role="group" aria-label="Range">${Object.entries(titles).map(button)}</div>`;
+}
+
+/** Marks the link to this page in the navigation. */
+for (const link of document.querySelectorAll('#console a'))
+  if (new URL(link.href).pathname === location.pathname) link.setAttribute('aria-current', 'page');

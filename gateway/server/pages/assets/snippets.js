@@ -32,32 +32,3 @@ const secretSnippets = {
         `http(undefined, {\n  fetchOptions: { headers: { authorization: 'Basic ' + btoa(':${facts.secret}') } },\n}) }`,
       ),
 };
-
-/**
- * Fills a tab list, of which one tab is selected; arrow keys select the next one.
- * @param list an element with the role `tablist`
- * @param show called with the name of the selected tab
- * @returns a function that calls `show` again, after other changes
- */
-function fillTabs(list, panel, names, show) {
-  let [selected] = names;
-  const select = (name) => {
-    selected = name;
-    for (const tab of list.children) {
-      tab.setAttribute('aria-selected', String(tab.textContent === name));
-      tab.tabIndex = tab.textContent === name ? 0 : -1;
-    }
-    show(name);
-  };
-  const attributes = { type: 'button', role: 'tab', 'aria-controls': panel.id };
-  list.replaceChildren(...names.map((name) => element('button', { ...attributes, click: () => select(name) }, name)));
-  list.onkeydown = ({ key }) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
-    if (step === undefined) return;
-    const index = (names.indexOf(selected) + step + names.length) % names.length;
-    select(names[index]);
-    list.children[index].focus();
-  };
-  select(selected);
-  return () => show(selected);
-}

@@ -1,0 +1,109 @@
+'use strict';
+
+const POLL_MS = 30_000;
+const TOP_ROWS = 10;
+
+/** The status of all networks; undefined: the port has none. */
+let shown;
+/** The usage in the chosen range, by key and by method. */
+let usage = { keys: [], methods: [] };
+
+async function load() {
+  const days = daysOf(range);
+  const [keys, methods, status] = await Promise.all([
+    sendRequest('GET', `/usage?days=${days}&by=key`),
+    sendRequest('GET', `/usage?days=${days}&by=method`),
+    data.hasStatus ? loadJson('/') : undefined,
+  ]);
+  usage = { keys: keys.usage, methods: methods.usage };
+  shown = status;
+  draw();
+}
+
+async function loadAll() {
+  await Promise.all([load(), data.hasStatus ? loadOverTime() : undefined]);
+}
+
+function view() {
+  const networks = shown?.networks ?? [];
+  const troubled = networks.filter((network) => troubleOf(network) > 0);
+  const summary = data.hasStatus ? summaryOf(networks, `${quantity(networks.length, 'network')}, `) : ['', 'quiet'];
+  const body = html`${rangeButtons(rangeTitles, () => run(loadAll))}
+    <section id="totals" class="card" aria-label="Calls">
+      ${data.hasStatus ? totalsView(overTime?.total) : html`<p class="quiet">STATUS_PAGE is off: there is no history.</p>`}
+    </section>
+    ${configurationView(shown?.configuration)}
+    <section id="trouble" class="card" aria-labelledby="trouble-title" hidden=${!data.hasStatus}>
+      <h2 id="trouble-title">Networks in trouble</h2>
+      ${troubled.length === 0 ? html`<p class="good">● None of ${quantity(networks.length, 'network')}</p>` : troubleTable(troubled)}
+    </section>
+    ${data.hasStatus && overTimeView()}
+    <div class="columns">
+      ${topView('Top keys', usage.keys, 'Key', keyLink)} ${topView('Top methods', usage.methods, 'Method', methodLink)}
+    </div>`;
+  return adminView(pageHeader('Overview', ...summary), body);
+}
+
+/** The calls of the range in numbers. */
+function totalsView({ calls = 0, failed = 0, upstreamErrors = 0, rejected = 0, p50Ms, p99Ms } = {}) {
+  const percent = (count) =>
+    calls > 0 ? `${((100 * count) / calls).toFixed(count > 0 && count * 1000 < calls ? 3 : 1)} %` : '–';
+  const ms = (value) => (typeof value === 'number' ? milliseconds(value) : '–');
+  const numbers = {
+    Requests: formatNumber(calls ?? 0),
+    Failed: `${formatNumber(failed ?? 0)}, ${percent(failed)}`,
+    'Upstream errors': `${formatNumber(upstreamErrors ?? 0)}, ${percent(upstreamErrors)}`,
+    Rejected: `${formatNumber(rejected ?? 0)}, ${percent(rejected)}`,
+    'Latency, median': ms(p50Ms),
+    'Latency, 99 %': ms(p99Ms),
+  };
+  return html`<h2>Last ${rangeTitles[range]}</h2>
+    <dl>
+      ${Object.entries(numbers).map(
+        ([name, text]) =>
+          html`<div>
+            <dt>${name}</dt>
+            <dd>${text}</dd>
+          </div>`,
+      )}
+    </dl>`;
+}
+
+function troubleTable(networks) {
+  const rows = networks
+    .toSorted((one, other) => troubleOf(other) - troubleOf(one))
+    .map((network) => [
+      html`<a href="/${network.slug}?range=${range}">${network.name}</a>`,
+      stateCell(network),
+      upstreamsCell(network),
+      html`<a href="/events?network=${network.slug}">Events</a>`,
+      html`<a href="/calls?network=${network.slug}">Calls</a>`,
+    ]);
+  return table(['Network', 'State', 'Upstreams', '', ''], rows, { class: 'networks' });
+}
+
+/** The rows with the most request units. */
+function topView(title, rows, head, link) {
+  const days = daysOf(range);
+  const id = title.toLowerCase().replace(' ', '-');
+  const cells = rows
+    .slice(0, TOP_ROWS)
+    .map((row) => [link(row), formatNumber(row.units), formatNumber(row.calls), formatNumber(row.errors)]);
+  return html`<section id=${id} class="card" aria-labelledby="${id}-title">
+    <h2 id="${id}-title">${title}, ${days === 1 ? 'today (UTC)' : `${days} days`}</h2>
+    ${rows.length === 0 ? html`<p class="quiet">No calls yet.</p>` : table([head, 'Units', 'Calls', 'Errors'], cells)}
+    <p><a href="/usage?by=${head.toLowerCase()}&range=${days === 1 ? '24h' : range}">All, with days and CSV</a></p>
+  </section>`;
+}
+
+function keyLink({ key, name }) {
+  return name === undefined ? html`<code>${key}</code>` : html`<a href="/keys#${key}" title=${key}>${name}</a>`;
+}
+
+function methodLink({ method }) {
+  return html`<a href="/calls?method=${method}"><code>${breakable(method)}</code></a>`;
+}
+
+readRange('24h', ...Object.keys(rangeTitles));
+source = { url: '/history.json', calls: {} };
+openSession(loadAll, loadAll, POLL_MS);
