@@ -337,7 +337,7 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   return settings as Settings;
 }
 
-/** Of the settings for tokens of one's own users together. */
+/** Problems of the settings for tokens of one's own users together. */
 function problemsOfTokens(settings: Settings): string[] {
   const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: file, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = settings;
   const problems: string[] = [];
