@@ -10,7 +10,7 @@ const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 
 /**
- * Bounds of the nesting of a body, above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a
+ * Bounds of a body, above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a
  * dozen parameters each has fewer values. One call has fewer values than a body (CALL_MAX_VALUES).
  */
 const MAX_NESTING = { depth: 64, values: 200_000 };
@@ -209,7 +209,7 @@ function explainFault({ member, isVariant }: MemberFault): string {
   return `invalid request: expected ${member} ${isVariant ? 'in exactly this spelling' : 'only once'}`;
 }
 
-/** Makes an invalid item. It has the id of the request if that can be read, because a client cannot match a response without it. */
+/** Makes an invalid item, with the id of the request if that can be read: a client cannot match a response without it. */
 function invalidItem(message?: string, texts?: CallTexts): InvalidItem {
   return { id: readableId(texts), rejection: new RpcError('invalid-request', message) };
 }
