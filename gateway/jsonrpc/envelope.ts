@@ -10,7 +10,7 @@ const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 
 /**
- * Bounds of a body, above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a
+ * Bounds of the nesting of a body, above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a
  * dozen parameters each has fewer values. One call has fewer values than a body (CALL_MAX_VALUES).
  */
 const MAX_NESTING = { depth: 64, values: 200_000 };
