@@ -31,7 +31,9 @@ describe('audited methods', () => {
   });
 
   it('are those of docs/reference/verification.md', () => {
-    const [, section = ''] = readFileSync(join(packageRoot, 'docs/reference/verification.md'), 'utf8').split('## Audited methods');
+    const [, section = ''] = readFileSync(join(packageRoot, 'docs/reference/verification.md'), 'utf8').split(
+      '## Audited methods',
+    );
     const named = [...(section.split('\n\n')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name);
     expect(named).toEqual(methods.filter(isAuditable).map(({ name }) => name));
   });
