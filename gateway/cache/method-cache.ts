@@ -13,7 +13,7 @@ import { resultPrefixOf, type DurableCache } from './durable-cache.ts';
 /** The head may change between two polls, so an entry for the head is valid for one second at most. */
 const HEAD_VALIDITY_MS = 1_000;
 
-/** Maximum age of the head. With calls, the head is polled at least every 15 s. After a pause, reorgs may have been missed: entries expire. */
+/** Maximum age of the head, which calls poll at least every 15 s. After a pause, reorgs may have been missed. */
 const MAX_CHAIN_AGE_MS = 30_000;
 
 /** A block's uncles are at most six blocks older than the block (Ethereum Yellow Paper, 11.1). */

@@ -146,7 +146,7 @@ export class JsonReader {
   }
 
   /**
-   * Reads the next member as `nextMember` does, if the bytes up to the value, and its first byte, are those of a member that was read before.
+   * Reads the next member, if the bytes up to the value, and its first byte, are those of a member that was read before.
    * @param run these bytes, four in each number. The last four may overlap the four before.
    * @returns false: it has not moved
    */

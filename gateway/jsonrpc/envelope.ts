@@ -209,7 +209,7 @@ function explainFault({ member, isVariant }: MemberFault): string {
   return `invalid request: expected ${member} ${isVariant ? 'in exactly this spelling' : 'only once'}`;
 }
 
-/** Makes an invalid item. It has the id of the request if that can be read, because a client cannot match a response without it. */
+/** Makes an invalid item, with the id of the request if that can be read: a client cannot match a response without it. */
 function invalidItem(message?: string, texts?: CallTexts): InvalidItem {
   return { id: readableId(texts), rejection: new RpcError('invalid-request', message) };
 }

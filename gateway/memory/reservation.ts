@@ -49,7 +49,7 @@ export class Reservation {
     this.#bytes += bytes;
   }
 
-  /** Takes bytes as `take` does, for the small response to a call in progress, which is delivered when memory is high. @throws RpcError as `take` */
+  /** Takes bytes for the small response to a call in progress, also when memory is high. @throws RpcError as `take` */
   takeInProgress(bytes: number): void {
     if (this.#isReleased) return;
     this.#budget.take(this.holder, bytes, true);

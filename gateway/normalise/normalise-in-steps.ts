@@ -55,7 +55,7 @@ export interface Receiver {
 }
 
 /**
- * Normalises a result as `normalise` does, for a result of many bytes, with pauses for the event loop. A list is checked part by part, and what passes
+ * Normalises a result of many bytes, with pauses for the event loop. A list is checked part by part, and what passes
  * unchanged is not parsed. Results of one owner are checked one after the other, because each takes several times its bytes.
  * @throws UpstreamFailure (rejects with it) if it is no result of the method, or the call has no more time; Cancelled
  */

@@ -42,7 +42,7 @@ export function normalise(method: MethodSpec, params: readonly unknown[], respon
   return logs === undefined ? outcome : logs.settle(outcome);
 }
 
-/** Normalises a part of a response, as `normalise` does. @param logs the check of a list of logs, of which this is a part: then it may be final without its order */
+/** Normalises a part of a response. @param logs the check of a list of logs with this part, which may be final without its order */
 export function normalisePart(
   method: MethodSpec,
   params: readonly unknown[],

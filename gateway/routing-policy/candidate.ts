@@ -19,7 +19,7 @@ export interface CandidateState {
   readonly leftAt: number | undefined;
   /** Most groups have others there. */
   readonly hasLost: boolean;
-  /** Highest head of other groups, if this upstream's is more than one block above it: what it has above this number is not confirmed. */
+  /** Highest head of other groups, if this upstream's is more than one block above it: its blocks above are not confirmed. */
   readonly aheadOf: number | undefined;
   /** The upstream failed since its last poll, and may have lost blocks. */
   readonly isHeadUncertain: boolean;

@@ -11,7 +11,7 @@ interface SkipReasonRow {
   /** A row of docs/routing.md. */
   readonly meaning: string;
   readonly applies: (candidate: CandidateState, needs: CallNeeds, network: NetworkState) => boolean;
-  /** Rank of the last resort: if every candidate is skipped, the one with the lowest number is used; of equal ones, the first of the ranking. */
+  /** Rank of the last resort: if all are skipped, the lowest number is used; of equal ones, the first of the ranking. */
   readonly lastResort: number | 'never';
   /** The reason compares blocks with those of other upstreams, so that it does not apply to the only one of a network. */
   readonly comparesBlocks?: true;

@@ -60,7 +60,7 @@ export const MAX_MEMBERS = 128;
 export const errorLimits: NestingLimits = { depth: MAX_DEPTH, values: 4_096, nameBytes: MAX_NAME_BYTES };
 
 /**
- * Maximum bytes of an error. Recorded ones have up to 6,223 bytes. Estimate: contracts that return a simulation as a revert have four times less.
+ * Maximum bytes of an error. Recorded ones have up to 6,223 bytes. Estimate: contracts that return a simulation have a quarter.
  * 30 MB that are not ASCII take 270 ms.
  */
 export const MAX_ERROR_BYTES = 4_000_000;

@@ -62,7 +62,7 @@ export function parseSubscriptionParams([kind, filter]: readonly unknown[], valu
   }
 }
 
-/** Parses the filter of a subscription. As in geth, a block hash does not narrow a subscription, which has logs of new blocks. */
+/** Parses a filter. As in geth, a block hash does not narrow a subscription, which has logs of new blocks. */
 function parseSubscriptionFilter(filter: FilterParams, valuesMax: number): LogFilter {
   const values = countValues(filter);
   if (values > valuesMax) throw tooManyValues(values, 0, valuesMax);

@@ -102,7 +102,7 @@ export function parseYaml(text: string): ParsedYaml {
   }
 }
 
-/** Whether a text is nested too deep, by brackets, also those in texts, and by the marks of a line: what needs a line for each level is small enough. */
+/** Whether a text is nested too deep, by its brackets and the marks of a line: with a line for each level it is small. */
 export function isNestedTooDeep(text: string): boolean {
   let levels = 0;
   for (const [bracket] of text.matchAll(/[[\]{}]/g)) {

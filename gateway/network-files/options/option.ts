@@ -19,7 +19,7 @@ export interface ValueSchema {
   readonly items?: ValueSchema;
   /** Members of a map with these members and no others. */
   readonly properties?: Readonly<Record<string, OptionSchema>>;
-  /** Members of a map with `properties` and, by pattern of their names, maps with the same members. Read as a map by method: see `entriesByMethod`. */
+  /** Members of a map with `properties` and, by pattern of their names, maps with the same members: see `entriesByMethod`. */
   readonly patternProperties?: Readonly<Record<string, ValueSchema>>;
   /** Members of a map with any names. */
   readonly additionalProperties?: ValueSchema;

@@ -57,7 +57,7 @@ export class CircuitBreaker {
   /** End of the pause that the upstream requested; 0: none. */
   #pausedUntil = 0;
   #pausedAt = 0;
-  /** The circuit opened last by failures of calls that others served. Polls succeed meanwhile, and do not shorten the cooldowns. */
+  /** The circuit opened by failures of calls that others served. Polls that succeed do not shorten the cooldowns. */
   #isOpenedByServed = false;
   /** Failures of calls since the last response, until the circuit opened. */
   failuresInRow = 0;

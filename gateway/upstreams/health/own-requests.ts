@@ -2,7 +2,7 @@ import { clock } from '../../clock/clock.ts';
 import { UpstreamFailure, type FailureClass } from '../transport/upstream-response.ts';
 import type { UpstreamHealth } from './upstream-health.ts';
 
-/** Interval of probes, for an upstream that gets neither calls nor polls. A little less than a minute, because rounds are not exact. */
+/** Interval of probes without calls and polls. A little less than a minute, because rounds are not exact. */
 const PROBE_INTERVAL_MS = 55_000;
 
 /** So long a time of polls is known. With several workers, one polls, and the others check the chain id once a minute. */
@@ -12,7 +12,7 @@ const MAX_POLL_AGE_MS = 150_000;
 const FAILURES_IN_A_ROW = 2;
 /** With several workers, failures within this time are one: each worker makes requests of its own. */
 const SAME_FAILURE_MS = 1_000;
-/** Failures of polls in a row that open the circuit. Rejected credentials and a used-up plan are no chance; a rate limit may be that of one busy second. */
+/** Failed polls in a row that open the circuit. Rejected credentials are no chance; a rate limit may be of one busy second. */
 const pollsInRow: Partial<Record<FailureClass, number>> = { auth: 1, quota: 1, 'wrong-chain': 1, rate: 3 };
 
 /** A failure of a request of the gateway itself. */

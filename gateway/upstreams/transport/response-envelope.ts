@@ -105,7 +105,7 @@ function tailOf(body: Buffer): RegExpExecArray | null {
   return tail.exec(body.toString('latin1', Math.max(0, body.length - ENVELOPE_BYTES)));
 }
 
-/** Finds the id. Of a large body, only the id is parsed. Of one with too many values it is unknown, because it may be JSON. */
+/** Finds the id, of a large body without parsing the rest. With too many values it is unknown: the body may be JSON. */
 function findId(body: Buffer): number | 'notification' | 'not-json' | undefined {
   if (body.length < LARGE_RESPONSE_BYTES) return parseId(body.toString('utf8'));
   let members: ReadonlyMap<string, Buffer> | undefined;

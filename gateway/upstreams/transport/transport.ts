@@ -35,7 +35,7 @@ export interface SentRequest {
   startedAt?: number;
   /** Undefined: the response is collected. */
   readonly flow?: FlowBounds | undefined;
-  /** Maximum bytes of the response, if its method has a lower bound than the upstream. Only an exchange of its own observes it. */
+  /** Maximum bytes of the response, if below the bound of the upstream. Only an exchange of its own observes it. */
   readonly maxBytes?: number | undefined;
 }
 

@@ -30,8 +30,10 @@ describe('audited methods', () => {
     expect(isAuditable(passThrough('debug_traceTransaction'))).toBe(false);
   });
 
-  it('are those of docs/consistency.md', () => {
-    const [, section = ''] = readFileSync(join(packageRoot, 'docs/consistency.md'), 'utf8').split('## Audited methods');
+  it('are those of docs/reference/verification.md', () => {
+    const [, section = ''] = readFileSync(join(packageRoot, 'docs/reference/verification.md'), 'utf8').split(
+      '## Audited methods',
+    );
     const named = [...(section.split('\n\n')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name);
     expect(named).toEqual(methods.filter(isAuditable).map(({ name }) => name));
   });
