@@ -2,16 +2,19 @@ import { Command } from 'commander';
 import { openImportedStore } from '../backup/former-files.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import { readReportDay, readReportParts, reportUsage, type ReportRow } from '../usage/usage-report.ts';
+import { readReport, reportUsage, type ReportRow } from '../usage/usage-report.ts';
 import { amountNames, USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
 import { columns } from './columns.ts';
 import { examples } from './examples.ts';
 import { UsageError } from './key-options.ts';
 import { OPEN_TIMEOUT_MS } from './keys.ts';
 
+const MAX_ROWS = 10_000_000;
+
 interface UsageOptions {
   readonly day: string;
   readonly by: string;
+  readonly limit?: string;
   readonly csv?: true;
   readonly json?: true;
 }
@@ -25,23 +28,21 @@ export function usageCommand(
     .description('Show the usage of all keys on one day')
     .option('--day <day>', `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days, in UTC`, 'yesterday')
     .option('--by <parts>', 'one row for each key, network, method, or of several of these', 'key,network,method')
+    .option('--limit <number>', 'maximum rows, those with most units; default: all')
     .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('usage --day yesterday --by key,network,method --csv', 'usage --day today --by key'))
-    .action(async ({ day: dayText, by, csv, json }: UsageOptions) => {
-      const day = readReportDay(dayText);
-      const parts = readReportParts(by);
-      if (day === undefined)
-        throw new UsageError(`--day: expected today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days`);
-      if (parts === undefined) throw new UsageError('--by: expected key, network or method, or several with commas');
+    .action(async ({ csv, json, ...given }: UsageOptions) => {
+      const query = readReport(given, { default: Infinity, max: MAX_ROWS });
+      if ('invalid' in query) throw new UsageError(`--${query.invalid}: expected ${query.expected}`);
       const log = openLog('silent');
       const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
       try {
-        const rows = await reportUsage(new UsageStore(store, log), day, parts);
-        const names = [...parts, ...amountNames];
+        const { rows } = await reportUsage(new UsageStore(store, log), query);
+        const names = [...query.by, ...amountNames];
         if (json) out(`${JSON.stringify(rows)}\n`);
         else if (csv) out(linesOf(rows, names));
-        else if (rows.length === 0) out(`No usage on ${day}.\n`);
+        else if (rows.length === 0) out(`No usage on ${query.day}.\n`);
         else out(columns([names.map((name) => name.toUpperCase()), ...cellsOf(rows, names)]));
       } finally {
         await store.close();

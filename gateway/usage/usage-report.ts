@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
   addAmounts,
   dayOf,
@@ -9,22 +10,37 @@ import {
   type UsageStore,
 } from './usage-store.ts';
 
+/** Rows beyond twice the limit that are sorted at once, so that few are sorted often. */
+const MIN_SORTED = 1_000;
+
 /** What the rows of a report may be apart by. */
-export const reportParts = ['key', 'network', 'method'] as const;
+const reportParts = ['key', 'network', 'method'] as const;
 export type ReportPart = (typeof reportParts)[number];
 
 /** The sum of a day, with the parts that were asked for. */
 export type ReportRow = Amounts & Partial<Readonly<Record<ReportPart, string>>>;
 
-/** The usage of all keys on one day, in UTC, by these parts; most units first. @throws StoreError (rejects with it) */
+export interface ReportQuery {
+  /** In UTC. */
+  readonly day: string;
+  readonly by: readonly ReportPart[];
+  /** Maximum rows. */
+  readonly limit: number;
+}
+
+/**
+ * The usage of all keys on one day: the rows with most units, and how many there are in all. Long work is in time slices.
+ * @throws StoreError (rejects with it)
+ */
 export async function reportUsage(
   store: Pick<UsageStore, 'entries'>,
-  day: string,
-  by: readonly ReportPart[],
-): Promise<ReportRow[]> {
+  { day, by, limit }: ReportQuery,
+): Promise<{ readonly rows: readonly ReportRow[]; readonly total: number }> {
   const sums = new Map<string, ReportRow>();
   for await (const { key, amounts } of store.entries(day))
     for (const { place, ...amount } of amounts) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
       const row = { key, ...rowOf(day, place, amount) };
       const parts = by.map((part) => [part, row[part]] as const);
       const name = parts.map(([, text]) => text).join(' ');
@@ -32,11 +48,37 @@ export async function reportUsage(
       if (sum === undefined) sums.set(name, (sum = { ...Object.fromEntries(parts), ...newAmounts() }));
       addAmounts(sum, amount);
     }
-  return [...sums.values()].sort((a, b) => b.units - a.units || b.calls - a.calls);
+  let rows: ReportRow[] = [];
+  for (const sum of sums.values()) {
+    const pause = timeSlicer.next();
+    if (pause !== undefined) await pause;
+    if (rows.push(sum) >= 2 * limit + MIN_SORTED) rows = rows.sort(byUnits).slice(0, limit);
+  }
+  return { rows: rows.sort(byUnits).slice(0, limit), total: sums.size };
+}
+
+function byUnits(a: Amounts, b: Amounts): number {
+  return b.units - a.units || b.calls - a.calls;
+}
+
+/** @returns the name of a text that is invalid, with what was expected */
+export function readReport(
+  given: { readonly day?: string; readonly by?: string; readonly limit?: string },
+  limits: { readonly default: number; readonly max: number },
+): ReportQuery | { readonly invalid: 'day' | 'by' | 'limit'; readonly expected: string } {
+  const day = readReportDay(given.day ?? 'yesterday');
+  const by = readReportParts(given.by ?? reportParts.join());
+  const limit = given.limit === undefined ? limits.default : Number(given.limit);
+  if (day === undefined)
+    return { invalid: 'day', expected: `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days` };
+  if (by === undefined) return { invalid: 'by', expected: 'key, network or method, or several with commas' };
+  if (limit === limits.default || (Number.isInteger(limit) && limit >= 1 && limit <= limits.max))
+    return { day, by, limit };
+  return { invalid: 'limit', expected: `a whole number from 1 to ${limits.max}` };
 }
 
 /** @param text `today`, `yesterday` or `2026-01-31` @returns undefined: it is no day of which usage is stored */
-export function readReportDay(text: string): string | undefined {
+function readReportDay(text: string): string | undefined {
   const now = clock.unixMs();
   const at = text === 'today' ? now : text === 'yesterday' ? now - 86_400_000 : Date.parse(`${text}T00:00:00Z`);
   const isKnown = at <= now && at > now - USAGE_RETENTION_DAYS * 86_400_000;
@@ -44,7 +86,7 @@ export function readReportDay(text: string): string | undefined {
 }
 
 /** @param text `key,network` @returns undefined: another text */
-export function readReportParts(text: string): ReportPart[] | undefined {
+function readReportParts(text: string): ReportPart[] | undefined {
   const names = [...new Set(text.split(',').map((name) => name.trim()))];
   const parts = reportParts.filter((part) => names.includes(part));
   return parts.length === names.length ? parts : undefined;

@@ -9,7 +9,7 @@ import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
-import { readReportDay, readReportParts, reportParts, reportUsage } from '../../usage/usage-report.ts';
+import { readReport, reportUsage } from '../../usage/usage-report.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
@@ -70,6 +70,8 @@ const DEFAULT_DAYS = '30';
 /** Of recent calls and events. */
 const DEFAULT_ROWS = '100';
 const MAX_ROWS = 1_000;
+/** Of usage on a day: about a megabyte. */
+const MAX_REPORT_ROWS = 10_000;
 const callFilters = ['key', 'network', 'method', 'outcome', 'upstream', 'request'] as const;
 const eventFilters = ['kind', 'network', 'upstream'] as const;
 /** Keys of one listing whose usage is read. */
@@ -130,13 +132,11 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok({ keys, usage: await readUsage(usage, keys, own) });
   },
   usageOfDay: async ({ usage, query }) => {
-    const { day: dayText = 'yesterday', by = reportParts.join() } = readTexts(query, ['day', 'by']);
-    const [day, parts] = [readReportDay(dayText), readReportParts(by)];
-    if (day === undefined)
-      throw new AdminError(400, 'day: expected today, yesterday or a date of the last 90 days', { field: 'day' });
-    if (parts === undefined)
-      throw new AdminError(400, 'by: expected key, network or method, or several with commas', { field: 'by' });
-    return ok({ day, usage: await reportUsage(usage, day, parts) });
+    const report = readReport(readTexts(query, ['day', 'by', 'limit']), { default: MAX_ROWS, max: MAX_REPORT_ROWS });
+    if ('invalid' in report)
+      throw new AdminError(400, `${report.invalid}: expected ${report.expected}`, { field: report.invalid });
+    const { rows, total } = await reportUsage(usage, report);
+    return ok({ day: report.day, total, usage: rows });
   },
   calls: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...filter } = query;
