@@ -1,12 +1,14 @@
+import { execFile } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { FetchRequest, JsonRpcProvider } from 'ethers';
 import { SignJWT } from 'jose';
 import { pino } from 'pino';
 import { createPublicClient, http } from 'viem';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { runKeys, type KeysRun } from '../auth/run-keys.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
@@ -388,6 +390,25 @@ it('another audience may be configured, and a key without public keys ignores a 
   await eventually(async () => (await post(await tokenFor('infura.io'))) === 401);
   expect(await post(await tokenFor('example.org'))).toBe(200);
   await own.stop();
+});
+
+it('the program of the docs signs a token that narrows its key', async () => {
+  const one = await newKey();
+  const pages = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
+  const texts = pages.map((name) => readFileSync(join('docs', name), 'utf8'));
+  const [program] = texts.flatMap((text) => /```js\n(\/\/ sign-token\.mjs[^]*?)```/.exec(text)?.slice(1) ?? []);
+  // Below the package, so that it finds jose.
+  const programFolder = mkdtempSync(join(import.meta.dirname, 'sign-'));
+  onTestFinished(() => {
+    rmSync(programFolder, { recursive: true });
+  });
+  const file = join(programFolder, 'sign-token.mjs');
+  writeFileSync(file, program ?? '');
+  const { stdout } = await promisify(execFile)(process.execPath, [file, pemFile(one.privateKey), one.kid]);
+  const page = { origin: 'https://app.example.org' };
+  expect(await send(one.key, stdout.trim(), balance, page)).toEqual({ status: 200 });
+  expect(await send(one.key, stdout.trim(), ['eth_chainId', []], page)).toEqual(forbidden);
+  expect(await send(one.key, stdout.trim())).toEqual(forbidden);
 });
 
 it('no log line has the text of a token or of a public key', async () => {
