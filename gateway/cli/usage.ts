@@ -9,8 +9,6 @@ import { examples } from './examples.ts';
 import { UsageError } from './key-options.ts';
 import { OPEN_TIMEOUT_MS } from './keys.ts';
 
-const MAX_ROWS = 10_000_000;
-
 interface UsageOptions {
   readonly day: string;
   readonly by: string;
@@ -33,7 +31,7 @@ export function usageCommand(
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('usage --day yesterday --by key,network,method --csv', 'usage --day today --by key'))
     .action(async ({ csv, json, ...given }: UsageOptions) => {
-      const query = readReport(given, { default: Infinity, max: MAX_ROWS });
+      const query = readReport(given, Infinity);
       if ('invalid' in query) throw new UsageError(`--${query.invalid}: expected ${query.expected}`);
       const log = openLog('silent');
       const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);

@@ -64,17 +64,16 @@ function byUnits(a: Amounts, b: Amounts): number {
 /** @returns the name of a text that is invalid, with what was expected */
 export function readReport(
   given: { readonly day?: string; readonly by?: string; readonly limit?: string },
-  limits: { readonly default: number; readonly max: number },
+  maxRows: number,
 ): ReportQuery | { readonly invalid: 'day' | 'by' | 'limit'; readonly expected: string } {
   const day = readReportDay(given.day ?? 'yesterday');
   const by = readReportParts(given.by ?? reportParts.join());
-  const limit = given.limit === undefined ? limits.default : Number(given.limit);
+  const limit = given.limit === undefined ? maxRows : Number(given.limit);
   if (day === undefined)
     return { invalid: 'day', expected: `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days` };
   if (by === undefined) return { invalid: 'by', expected: 'key, network or method, or several with commas' };
-  if (limit === limits.default || (Number.isInteger(limit) && limit >= 1 && limit <= limits.max))
-    return { day, by, limit };
-  return { invalid: 'limit', expected: `a whole number from 1 to ${limits.max}` };
+  if (limit >= 1 && limit <= maxRows) return { day, by, limit };
+  return { invalid: 'limit', expected: maxRows === Infinity ? 'a number above 0' : `a number from 1 to ${maxRows}` };
 }
 
 /** @param text `today`, `yesterday` or `2026-01-31` @returns undefined: it is no day of which usage is stored */

@@ -70,8 +70,6 @@ const DEFAULT_DAYS = '30';
 /** Of recent calls and events. */
 const DEFAULT_ROWS = '100';
 const MAX_ROWS = 1_000;
-/** Of usage on a day: about a megabyte. */
-const MAX_REPORT_ROWS = 10_000;
 const callFilters = ['key', 'network', 'method', 'outcome', 'upstream', 'request'] as const;
 const eventFilters = ['kind', 'network', 'upstream'] as const;
 /** Keys of one listing whose usage is read. */
@@ -132,7 +130,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok({ keys, usage: await readUsage(usage, keys, own) });
   },
   usageOfDay: async ({ usage, query }) => {
-    const report = readReport(readTexts(query, ['day', 'by', 'limit']), { default: MAX_ROWS, max: MAX_REPORT_ROWS });
+    const report = readReport(readTexts(query, ['day', 'by', 'limit']), MAX_ROWS);
     if ('invalid' in report)
       throw new AdminError(400, `${report.invalid}: expected ${report.expected}`, { field: report.invalid });
     const { rows, total } = await reportUsage(usage, report);
