@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { openImportedStore } from '../backup/former-files.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import { readReport, reportUsage, type ReportRow } from '../usage/usage-report.ts';
+import { readReportDay, readReportParts, reportUsage, type ReportRow } from '../usage/usage-report.ts';
 import { amountNames, USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
 import { columns } from './columns.ts';
 import { examples } from './examples.ts';
@@ -12,7 +12,7 @@ import { OPEN_TIMEOUT_MS } from './keys.ts';
 interface UsageOptions {
   readonly day: string;
   readonly by: string;
-  readonly limit?: string;
+  readonly limit: string;
   readonly csv?: true;
   readonly json?: true;
 }
@@ -26,21 +26,25 @@ export function usageCommand(
     .description('Show the usage of all keys on one day')
     .option('--day <day>', `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days, in UTC`, 'yesterday')
     .option('--by <parts>', 'one row for each key, network, method, or of several of these', 'key,network,method')
-    .option('--limit <number>', 'maximum rows, those with most units; default: all')
+    .option('--limit <number>', 'maximum rows, those with most units', 'Infinity')
     .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('usage --day yesterday --by key,network,method --csv', 'usage --day today --by key'))
-    .action(async ({ csv, json, ...given }: UsageOptions) => {
-      const query = readReport(given, Infinity);
-      if ('invalid' in query) throw new UsageError(`--${query.invalid}: expected ${query.expected}`);
+    .action(async ({ day: dayText, by, limit, csv, json }: UsageOptions) => {
+      const day = readReportDay(dayText);
+      const parts = readReportParts(by);
+      if (day === undefined)
+        throw new UsageError(`--day: expected today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days`);
+      if (parts === undefined) throw new UsageError('--by: expected key, network or method, or several with commas');
+      if (!(Number(limit) >= 1)) throw new UsageError('--limit: expected a number above 0');
       const log = openLog('silent');
       const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
       try {
-        const { rows } = await reportUsage(new UsageStore(store, log), query);
-        const names = [...query.by, ...amountNames];
+        const rows = await reportUsage(new UsageStore(store, log), day, parts, Number(limit));
+        const names = [...parts, ...amountNames];
         if (json) out(`${JSON.stringify(rows)}\n`);
         else if (csv) out(linesOf(rows, names));
-        else if (rows.length === 0) out(`No usage on ${query.day}.\n`);
+        else if (rows.length === 0) out(`No usage on ${day}.\n`);
         else out(columns([names.map((name) => name.toUpperCase()), ...cellsOf(rows, names)]));
       } finally {
         await store.close();

@@ -14,28 +14,22 @@ import {
 const MIN_SORTED = 1_000;
 
 /** What the rows of a report may be apart by. */
-const reportParts = ['key', 'network', 'method'] as const;
+export const reportParts = ['key', 'network', 'method'] as const;
 export type ReportPart = (typeof reportParts)[number];
 
 /** The sum of a day, with the parts that were asked for. */
 export type ReportRow = Amounts & Partial<Readonly<Record<ReportPart, string>>>;
 
-export interface ReportQuery {
-  /** In UTC. */
-  readonly day: string;
-  readonly by: readonly ReportPart[];
-  /** Maximum rows. */
-  readonly limit: number;
-}
-
 /**
- * The usage of all keys on one day: the rows with most units, and how many there are in all. Long work is in time slices.
- * @throws StoreError (rejects with it)
+ * The usage of all keys on one day, in UTC, by these parts; most units first. Long work is in time slices.
+ * @param limit maximum rows  @throws StoreError (rejects with it)
  */
 export async function reportUsage(
   store: Pick<UsageStore, 'entries'>,
-  { day, by, limit }: ReportQuery,
-): Promise<{ readonly rows: readonly ReportRow[]; readonly total: number }> {
+  day: string,
+  by: readonly ReportPart[],
+  limit = Infinity,
+): Promise<ReportRow[]> {
   const sums = new Map<string, ReportRow>();
   for await (const { key, amounts } of store.entries(day))
     for (const { place, ...amount } of amounts) {
@@ -54,30 +48,15 @@ export async function reportUsage(
     if (pause !== undefined) await pause;
     if (rows.push(sum) >= 2 * limit + MIN_SORTED) rows = rows.sort(byUnits).slice(0, limit);
   }
-  return { rows: rows.sort(byUnits).slice(0, limit), total: sums.size };
+  return rows.sort(byUnits).slice(0, limit);
 }
 
 function byUnits(a: Amounts, b: Amounts): number {
   return b.units - a.units || b.calls - a.calls;
 }
 
-/** @returns the name of a text that is invalid, with what was expected */
-export function readReport(
-  given: { readonly day?: string; readonly by?: string; readonly limit?: string },
-  maxRows: number,
-): ReportQuery | { readonly invalid: 'day' | 'by' | 'limit'; readonly expected: string } {
-  const day = readReportDay(given.day ?? 'yesterday');
-  const by = readReportParts(given.by ?? reportParts.join());
-  const limit = given.limit === undefined ? maxRows : Number(given.limit);
-  if (day === undefined)
-    return { invalid: 'day', expected: `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days` };
-  if (by === undefined) return { invalid: 'by', expected: 'key, network or method, or several with commas' };
-  if (limit >= 1 && limit <= maxRows) return { day, by, limit };
-  return { invalid: 'limit', expected: maxRows === Infinity ? 'a number above 0' : `a number from 1 to ${maxRows}` };
-}
-
 /** @param text `today`, `yesterday` or `2026-01-31` @returns undefined: it is no day of which usage is stored */
-function readReportDay(text: string): string | undefined {
+export function readReportDay(text: string): string | undefined {
   const now = clock.unixMs();
   const at = text === 'today' ? now : text === 'yesterday' ? now - 86_400_000 : Date.parse(`${text}T00:00:00Z`);
   const isKnown = at <= now && at > now - USAGE_RETENTION_DAYS * 86_400_000;
@@ -85,7 +64,7 @@ function readReportDay(text: string): string | undefined {
 }
 
 /** @param text `key,network` @returns undefined: another text */
-function readReportParts(text: string): ReportPart[] | undefined {
+export function readReportParts(text: string): ReportPart[] | undefined {
   const names = [...new Set(text.split(',').map((name) => name.trim()))];
   const parts = reportParts.filter((part) => names.includes(part));
   return parts.length === names.length ? parts : undefined;

@@ -354,6 +354,35 @@ it('the admin API registers, lists and removes public keys', async () => {
   await admin.stop();
 });
 
+it('no page of the ops port and no response of the admin API has the text of a token, key or public key', async () => {
+  const admin = await startGateway({ main: network(5, [node.url]) }, { OPS_PORT: '0', ADMIN_TOKEN: 'a'.repeat(43) });
+  onTestFinished(() => admin.stop());
+  const id = keyIdOf(digestOf(admin.key));
+  const { publicKey, privateKey } = newPair('ec');
+  const spki = publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
+  const kid = `${id}${'0'.repeat(20)}`;
+  await admin.gateway.keys.update(id, { tokenKeys: `${kid}@ci@${spki}` });
+  const token = await sign({ key: admin.key, id, kid, privateKey, alg: 'ES256' }, { claims: { aud: 'other' } });
+  const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
+  const post = (): Promise<Response> => admin.post('main', call, { authorization: `Bearer ${token}` });
+  await eventually(async () => (await post()).status === 401);
+  const texts = [await (await post()).text()];
+  const headers = { authorization: `Bearer ${'a'.repeat(43)}` };
+  for (const path of [
+    '/admin/calls',
+    '/admin/keys',
+    `/admin/keys/${id}`,
+    `/admin/keys/${id}/tokens`,
+    '/',
+    '/keys',
+    '/metrics',
+  ])
+    texts.push(await (await fetch(`http://127.0.0.1:${admin.gateway.opsPort ?? 0}${path}`, { headers })).text());
+  expect(texts[1]).toContain('token-invalid');
+  for (const secret of [token, token.split('.')[1] ?? '?', admin.key, spki])
+    expect(texts.join('\n')).not.toContain(secret);
+});
+
 it('a rotated key accepts the tokens of the key before', async () => {
   const one = await newKey();
   const { out } = await runKeys({ DATA_DIR: gateway.dataDir }, ['rotate', one.id, '--json']);

@@ -9,7 +9,7 @@ import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
-import { readReport, reportUsage } from '../../usage/usage-report.ts';
+import { readReportDay, readReportParts, reportParts, reportUsage } from '../../usage/usage-report.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
@@ -130,11 +130,16 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok({ keys, usage: await readUsage(usage, keys, own) });
   },
   usageOfDay: async ({ usage, query }) => {
-    const report = readReport(readTexts(query, ['day', 'by', 'limit']), MAX_ROWS);
-    if ('invalid' in report)
-      throw new AdminError(400, `${report.invalid}: expected ${report.expected}`, { field: report.invalid });
-    const { rows, total } = await reportUsage(usage, report);
-    return ok({ day: report.day, total, usage: rows });
+    const names = ['day', 'by', 'limit'] as const;
+    const { day: dayText = 'yesterday', by = reportParts.join(), limit = '10000' } = readTexts(query, names);
+    const [day, parts] = [readReportDay(dayText), readReportParts(by)];
+    if (day === undefined)
+      throw new AdminError(400, 'day: expected today, yesterday or a date of the last 90 days', { field: 'day' });
+    if (parts === undefined)
+      throw new AdminError(400, 'by: expected key, network or method, or several with commas', { field: 'by' });
+    // About a megabyte.
+    const maxRows = readWhole('limit', limit, 1, 10_000);
+    return ok({ day, usage: await reportUsage(usage, day, parts, maxRows) });
   },
   calls: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...filter } = query;

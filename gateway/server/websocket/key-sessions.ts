@@ -90,7 +90,7 @@ function set(counts: Counts, account: string, count: OpenCount): void {
   else counts.set(account, count);
 }
 
-/** The open sockets of one key, by its token and with or without its secret. They count for its account, and move to another one with the key. */
+/** The open sockets of a key with the same token, or none, and with or without its secret. They count for the account of the key. */
 export class KeySessions implements OpenSubscriptions {
   /** Differs for each token of a key, and for its secret. */
   readonly name: string;
