@@ -14,7 +14,14 @@ import { examples } from './cli/examples.ts';
 import { UsageError } from './cli/key-options.ts';
 import { keysCommand } from './cli/keys.ts';
 import { addWithProviders, initWithProviders } from './cli/init-with-providers.ts';
-import { addNetwork, initNetworks, readChainId, type WrittenFiles } from './cli/network-files.ts';
+import {
+  addGivenNetwork,
+  addNetwork,
+  initNetworks,
+  readChainId,
+  type GivenNetwork,
+  type WrittenFiles,
+} from './cli/network-files.ts';
 import { usageCommand } from './cli/usage.ts';
 import { version } from './config/package.ts';
 import { printable } from './cli/printable.ts';
@@ -134,22 +141,32 @@ export async function runCommand(
     });
   networksCommand
     .command('add')
-    .description('Write the file of a known network, by its chain id')
+    .description('Write the file of a network by its chain id: of a known one, or of any one with --url')
     .argument('<chainId>', '8453 for Base')
     .option('--provider <names>', 'upstreams of these providers, best first, in place of public ones: alchemy,drpc')
+    .option('--url <urls>', 'upstreams at these URLs, best first; each is asked for its chain id')
+    .option('--name <name>', 'with --url: name of the network; default: that of the known chain')
+    .option('--currency <symbol>', 'with --url: symbol of its currency, for wallets')
+    .option('--explorer <url>', 'with --url: block explorer, for wallets and pages')
     .option('--slug <slug>', 'name of the file and path of the network on every host')
     .option('--json', 'print {"files":…,"variables":…} on one line')
     .addHelpText(
       'after',
-      examples('networks add 8453', 'networks add 8453 --provider alchemy,drpc', 'networks add 8453 --slug base-2'),
+      examples(
+        'networks add 8453',
+        'networks add 8453 --provider alchemy,drpc',
+        'networks add 424242 --url http://10.0.0.5:8545 --name "Our chain" --currency OUR',
+      ),
     )
-    .action((given: string, { provider, slug, json }: { provider?: string; slug?: string; json?: true }) => {
-      const folder = settings().NETWORKS_DIR;
-      const written =
-        provider === undefined
-          ? addNetwork(folder, env, given, slug)
-          : addWithProviders(folder, env, readChainId(given), provider, slug);
-      printFiles(written, json);
+    .action(async (given: string, options: Partial<GivenNetwork> & { provider?: string; json?: true }) => {
+      const { provider, url, slug, json } = options;
+      const [folder, chainId] = [settings().NETWORKS_DIR, readChainId(given)];
+      const isOfUrl = [options.name, options.currency, options.explorer].some((value) => value !== undefined);
+      if (url === undefined ? isOfUrl : provider !== undefined)
+        throw new UsageError('--name, --currency and --explorer belong to --url, and --provider does not');
+      if (url !== undefined) printFiles(await addGivenNetwork(folder, env, chainId, { ...options, url }), json);
+      else if (provider === undefined) printFiles(addNetwork(folder, env, given, slug), json);
+      else printFiles(addWithProviders(folder, env, chainId, provider, slug), json);
     });
   program.addCommand(upstreamsCommand({ settings, networks: () => readNetworks(settings().NETWORKS_DIR, env), out }));
   program.addCommand(cacheCommand(settings, out));

@@ -86,10 +86,7 @@ interface Shares {
 
 const newShares: Shares = { of: (account) => new KeyShare(account) };
 
-const noCapabilities: Capabilities = {
-  ...{ explain: false, private: false, verify: false, overridesAllowlists: false },
-  verifyLevel: 'off',
-};
+const noCapabilities: Capabilities = { explain: false, private: false, verify: false, verifyLevel: 'off' };
 
 /** What the secret of a key lifts with `overrideAllowlists`. */
 const allowLists: readonly PermissionField[] = ['methods', 'contracts', 'origins', 'userAgents', 'ips'];
@@ -112,7 +109,7 @@ function statusOf(name: (typeof permissionNames)[number]): number {
  */
 export function compileAccess(record: KeyRecord, shares: Shares = newShares, given: GivenAccess = {}): KeyAccess {
   const access = compileWithout([], record, shares, given);
-  if (!access.capabilities.overridesAllowlists) return access;
+  if (access.capabilities.overridesAllowlists !== true) return access;
   const withSecret = compileWithout(allowLists, record, shares, given);
   return { ...compileWithout(['secrets'], record, shares, given), withSecret };
 }

@@ -2,10 +2,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join, relative, resolve, sep } from 'node:path';
 import { packageRoot } from '../config/package.ts';
 import { findAnvil } from '../config/find-anvil.ts';
+import { triedMethod } from './banner.ts';
 import { commandName } from './command-name.ts';
 import { knownChain, type KnownChain } from '../network-files/chains/known-chain.ts';
 import type { Env } from '../network-files/expand/expand-text.ts';
 import { isNetwork, loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
+import { networkOptions } from '../network-files/options/network-options.ts';
 import { isSlug, reservedSlugs } from '../network-files/options/slug.ts';
 import { methodFacts } from '../spec/method-facts.ts';
 
@@ -27,6 +29,8 @@ const shippedFolder = join(packageRoot, 'networks');
 
 /** More public endpoints rarely help: each is one more attempt if the others fail. */
 const MAX_ENDPOINTS = 3;
+const CHAIN_ID_TIMEOUT_MS = 10_000;
+const SCHEMA_LINE = '# yaml-language-server: $schema=../schemas/network.schema.json\n';
 
 /**
  * Creates the folder of network files, with the files that Gatehouse ships.
@@ -59,6 +63,71 @@ export function addNetwork(folder: string, env: Env, given: string, slug?: strin
     `Wrote ${path}. Its upstreams are public endpoints: put your own node or provider first.\n` +
     `Test it with ${commandName} doctor.\n`;
   return { text, files: [path], variables: [] };
+}
+
+/** Facts about a network that an operator gives. */
+export interface GivenNetwork {
+  /** URLs of its nodes, best first, with commas. */
+  readonly url: string;
+  readonly name?: string;
+  readonly currency?: string;
+  readonly explorer?: string;
+  readonly slug?: string;
+}
+
+/**
+ * Writes the file of any network, known or not. Each node is asked for its chain id first.
+ * @throws NetworkFileError (rejects with it), which quotes no URL: it may have a credential
+ */
+export async function addGivenNetwork(
+  folder: string,
+  env: Env,
+  chainId: number,
+  { url, currency, explorer, slug, name = knownChain(chainId)?.name }: GivenNetwork,
+): Promise<WrittenFiles> {
+  if (name === undefined)
+    throw new NetworkFileError(`chain ${chainId} is not in the list of known chains: set --name to its name`);
+  for (const [option, value] of Object.entries({ currency, explorer })) {
+    const { title, pattern } = networkOptions[option as 'currency' | 'explorer'];
+    if (value !== undefined && !new RegExp(pattern).test(value))
+      throw new NetworkFileError(`--${option}: expected ${title}`);
+  }
+  const urls = url.split(',').map((text) => text.trim());
+  for (const [index, one] of urls.entries()) {
+    const found = await chainIdAt(one);
+    if (found === chainId) continue;
+    const problem =
+      found === undefined ? 'does not respond to eth_chainId' : `has the chain id ${found}, not ${chainId}`;
+    throw new NetworkFileError(`--url: node ${index + 1} ${problem}`);
+  }
+  const path = newNetworkPath(folder, env, chainId, slugOf(name, chainId), slug);
+  const lines = [
+    SCHEMA_LINE,
+    ...factLines({ ...knownChain(chainId), name }, chainId),
+    ...Object.entries({ currency, explorer }).flatMap(([option, value]) =>
+      value === undefined ? [] : [`${option}: ${value}\n`],
+    ),
+    'upstreams:\n',
+    ...urls.map((one, index) => `  - name: node-${index + 1}\n    url: ${JSON.stringify(one)}\n`),
+  ];
+  writeNew(path, withSchema(lines.join(''), folder));
+  return { text: `Wrote ${path}.\nTest it with ${commandName} doctor.\n`, files: [path], variables: [] };
+}
+
+/** @returns undefined: no node responds there */
+async function chainIdAt(url: string): Promise<number | undefined> {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: triedMethod, params: [] }),
+      signal: AbortSignal.timeout(CHAIN_ID_TIMEOUT_MS),
+    });
+    const chainId = Number(((await response.json()) as { readonly result?: unknown }).result);
+    return Number.isSafeInteger(chainId) ? chainId : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** @throws NetworkFileError */
@@ -138,7 +207,7 @@ function chainWith(chainId: number): KnownChain {
   const chain = knownChain(chainId);
   if (chain !== undefined) return chain;
   throw new NetworkFileError(
-    `chain ${chainId} is not in the list of known chains: write its file by hand, see README.md`,
+    `chain ${chainId} is not in the list of known chains: set --url to your node and --name to its name`,
   );
 }
 
@@ -163,10 +232,17 @@ export function networkFileOf(chain: KnownChain, chainId: number): string {
   ].join('');
 }
 
-function headLines({ name, zks, explorer }: KnownChain, chainId: number): string[] {
+function headLines(chain: KnownChain, chainId: number): string[] {
+  const { explorer } = chain;
   return [
-    '# yaml-language-server: $schema=../schemas/network.schema.json\n',
+    SCHEMA_LINE,
     `# Made from viem's list of chains${explorer === undefined ? '' : `; blocks and transactions: ${explorer}`}\n`,
+    ...factLines(chain, chainId),
+  ];
+}
+
+function factLines({ name, zks }: Pick<KnownChain, 'name' | 'zks'>, chainId: number): string[] {
+  return [
     `name: ${JSON.stringify(name)}\n`,
     `chainId: ${chainId}\n`,
     ...(zks === true ? ['methods: [eth, net, web3, rpc, zks]\n'] : []),

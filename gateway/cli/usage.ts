@@ -12,6 +12,7 @@ import { OPEN_TIMEOUT_MS } from './keys.ts';
 interface UsageOptions {
   readonly day: string;
   readonly by: string;
+  readonly limit: string;
   readonly csv?: true;
   readonly json?: true;
 }
@@ -25,19 +26,21 @@ export function usageCommand(
     .description('Show the usage of all keys on one day')
     .option('--day <day>', `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days, in UTC`, 'yesterday')
     .option('--by <parts>', 'one row for each key, network, method, or of several of these', 'key,network,method')
+    .option('--limit <number>', 'maximum rows, those with most units', 'Infinity')
     .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('usage --day yesterday --by key,network,method --csv', 'usage --day today --by key'))
-    .action(async ({ day: dayText, by, csv, json }: UsageOptions) => {
+    .action(async ({ day: dayText, by, limit, csv, json }: UsageOptions) => {
       const day = readReportDay(dayText);
       const parts = readReportParts(by);
       if (day === undefined)
         throw new UsageError(`--day: expected today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days`);
       if (parts === undefined) throw new UsageError(`--by: expected ${reportParts.join(', ')}, or several with commas`);
+      if (!(Number(limit) >= 1)) throw new UsageError('--limit: expected a number above 0');
       const log = openLog('silent');
       const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
       try {
-        const rows = await reportUsage(new UsageStore(store, log), [day], parts);
+        const rows = await reportUsage(new UsageStore(store, log), [day], parts, Number(limit));
         const names = [...parts, ...amountNames];
         if (json) out(`${JSON.stringify(rows)}\n`);
         else if (csv) out(linesOf(rows, names));

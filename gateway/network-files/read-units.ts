@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode } from '../config/log.ts';
 import { packageRoot } from '../config/package.ts';
+import { suggest } from '../config/suggest.ts';
 import { compileFileSchema } from './options/network-schema.ts';
 import { checkUnits } from './check-network.ts';
 import type { LoadOptions } from './load-options.ts';
@@ -59,6 +60,8 @@ function readText(file: string): string {
   try {
     return readFileSync(file === SHIPPED ? shippedFile : file, 'utf8');
   } catch (error) {
-    throw new NetworkFilesError([{ file, message: `UNITS_FILE cannot be read (${errorCode(error)})` }]);
+    throw new NetworkFilesError([
+      { file, message: `UNITS_FILE cannot be read (${errorCode(error)})${suggest(file, [SHIPPED])}` },
+    ]);
   }
 }

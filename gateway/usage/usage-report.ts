@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
   addAmounts,
   dayOf,
@@ -9,6 +10,9 @@ import {
   type UsageStore,
 } from './usage-store.ts';
 
+/** Rows beyond twice the limit that are sorted at once, so that few are sorted often. */
+const MIN_SORTED = 1_000;
+
 /** What the rows of a report may be apart by. */
 export const keyParts = ['key', 'network', 'method'] as const;
 export const reportParts = ['day', ...keyParts] as const;
@@ -17,15 +21,21 @@ export type ReportPart = (typeof reportParts)[number];
 /** The sum of the days, with the parts that were asked for. */
 export type ReportRow = Amounts & Partial<Readonly<Record<ReportPart, string>>>;
 
-/** The usage of all keys on some days, in UTC, by these parts; most units first. @throws StoreError (rejects with it) */
+/**
+ * The usage of all keys on some days, in UTC, by these parts; most units first. Long work is in time slices.
+ * @param limit maximum rows  @throws StoreError (rejects with it)
+ */
 export async function reportUsage(
   store: Pick<UsageStore, 'entries'>,
   days: readonly string[],
   by: readonly ReportPart[],
+  limit = Infinity,
 ): Promise<ReportRow[]> {
   const sums = new Map<string, ReportRow>();
   for await (const { key, day, amounts } of store.entries(days))
     for (const { place, ...amount } of amounts) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
       const row = { key, ...rowOf(day, place, amount) };
       const parts = by.map((part) => [part, row[part]] as const);
       const name = parts.map(([, text]) => text).join(' ');
@@ -33,7 +43,17 @@ export async function reportUsage(
       if (sum === undefined) sums.set(name, (sum = { ...Object.fromEntries(parts), ...newAmounts() }));
       addAmounts(sum, amount);
     }
-  return [...sums.values()].sort((a, b) => b.units - a.units || b.calls - a.calls);
+  let rows: ReportRow[] = [];
+  for (const sum of sums.values()) {
+    const pause = timeSlicer.next();
+    if (pause !== undefined) await pause;
+    if (rows.push(sum) >= 2 * limit + MIN_SORTED) rows = rows.sort(byUnits).slice(0, limit);
+  }
+  return rows.sort(byUnits).slice(0, limit);
+}
+
+function byUnits(a: Amounts, b: Amounts): number {
+  return b.units - a.units || b.calls - a.calls;
 }
 
 /** @param text `today`, `yesterday` or `2026-01-31` @returns undefined: it is no day of which usage is stored */

@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { commandName } from '../../gateway/cli/command-name.ts';
 import { addNetwork, networkFileOf } from '../../gateway/cli/network-files.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { knownChain, type KnownChain } from '../../gateway/network-files/chains/known-chain.ts';
 import { CommandFolder } from '../support/command-folder.ts';
+import { startFakeNode } from '../support/fake-node.ts';
 import { loadFiles } from '../network-files/load.ts';
 
 let place: CommandFolder;
@@ -53,6 +54,36 @@ describe('gatehouse networks add', () => {
     ]);
     const [network] = loadFiles({ 'gnosis-chiado.yaml': readFileSync(file('gnosis-chiado'), 'utf8') });
     expect(network).toMatchObject({ name: 'Gnosis Chiado', chainId: 10_200, upstreams: [{ name: 'public' }] });
+  });
+
+  it('writes any network with --url, after its nodes have the chain id', async () => {
+    const node = await startFakeNode({ chainId: 424_242 });
+    onTestFinished(() => node.close());
+    const own = ['--url', `${node.url},${node.url}/two`, '--name', 'Our chain: "one"', '--currency', 'OUR'];
+    const explorer = 'https://explorer.example.org';
+    const { code, stderr } = await place.run(['networks', 'add', '424242', ...own, '--explorer', explorer]);
+    expect([code, stderr]).toEqual([0, '']);
+    const text = readFileSync(file('our-chain-one'), 'utf8');
+    expect(loadFiles({ 'our-chain-one.yaml': text })[0]).toMatchObject({
+      ...{ name: 'Our chain: "one"', chainId: 424_242, currency: 'OUR', explorer },
+      upstreams: [
+        { name: 'node-1', url: node.url },
+        { name: 'node-2', url: `${node.url}/two` },
+      ],
+    });
+    const rejected = async (...args: string[]): Promise<string> =>
+      (await place.run(['networks', 'add', ...args])).stderr;
+    expect(await rejected('424243', '--url', node.url, '--name', 'x')).toContain(
+      '--url: node 1 has the chain id 424242, not 424243',
+    );
+    const silent = await rejected('424242', '--url', 'http://127.0.0.1:1/secret', '--name', 'x');
+    expect(silent).toContain('--url: node 1 does not respond to eth_chainId');
+    expect(silent).not.toContain('secret');
+    expect(await rejected('424242', '--url', node.url)).toContain('set --name to its name');
+    expect(await rejected('424242', ...own, '--currency', 'not a symbol')).toContain(
+      '--currency: expected symbol of 1',
+    );
+    expect(await rejected('8453', '--name', 'Base')).toContain('--name, --currency and --explorer belong to --url');
   });
 
   it('writes the shipped file if there is one', () => {

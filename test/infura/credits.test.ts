@@ -6,7 +6,7 @@ import { chainNetwork, startChainNode } from '../subscriptions/chain-node.ts';
 import { hashOf, ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { openSubscriber, type Subscriber } from '../subscriptions/subscriber.ts';
 import { eventually } from '../support/eventually.ts';
-import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { openUsage } from '../usage/open-usage.ts';
 
 const daily = 1_000_000;
@@ -52,6 +52,17 @@ it.each([
   const { gateway } = await start();
   const before = await remaining(gateway, chainId);
   expect(before - (await remaining(gateway, body))).toBe(credits);
+});
+
+it('a call that no upstream serves costs what it would cost if it were served', async () => {
+  const gateway = await startGateway({ seven: network(7, ['http://127.0.0.1:1']) }, { UNITS_FILE: 'infura' });
+  onTestFinished(() => gateway.stop());
+  await gateway.gateway.keys.update(id(gateway), { daily: String(daily) });
+  await eventually(async () => (await gateway.post('seven', '{}')).headers.has('ratelimit-limit'));
+  const before = await remaining(gateway, chainId);
+  const response = await gateway.post('seven', JSON.stringify(balance));
+  expect(response.status).toBe(503);
+  expect(before - (await remaining(gateway, chainId))).toBe(80 + 5);
 });
 
 async function subscribed(

@@ -1,12 +1,14 @@
+import { execFile } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { FetchRequest, JsonRpcProvider } from 'ethers';
 import { SignJWT } from 'jose';
 import { pino } from 'pino';
 import { createPublicClient, http } from 'viem';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { runKeys, type KeysRun } from '../auth/run-keys.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
@@ -352,6 +354,35 @@ it('the admin API registers, lists and removes public keys', async () => {
   await admin.stop();
 });
 
+it('no page of the ops port and no response of the admin API has the text of a token, key or public key', async () => {
+  const admin = await startGateway({ main: network(5, [node.url]) }, { OPS_PORT: '0', ADMIN_TOKEN: 'a'.repeat(43) });
+  onTestFinished(() => admin.stop());
+  const id = keyIdOf(digestOf(admin.key));
+  const { publicKey, privateKey } = newPair('ec');
+  const spki = publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
+  const kid = `${id}${'0'.repeat(20)}`;
+  await admin.gateway.keys.update(id, { tokenKeys: `${kid}@ci@${spki}` });
+  const token = await sign({ key: admin.key, id, kid, privateKey, alg: 'ES256' }, { claims: { aud: 'other' } });
+  const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
+  const post = (): Promise<Response> => admin.post('main', call, { authorization: `Bearer ${token}` });
+  await eventually(async () => (await post()).status === 401);
+  const texts = [await (await post()).text()];
+  const headers = { authorization: `Bearer ${'a'.repeat(43)}` };
+  for (const path of [
+    '/admin/calls',
+    '/admin/keys',
+    `/admin/keys/${id}`,
+    `/admin/keys/${id}/tokens`,
+    '/',
+    '/keys',
+    '/metrics',
+  ])
+    texts.push(await (await fetch(`http://127.0.0.1:${admin.gateway.opsPort ?? 0}${path}`, { headers })).text());
+  expect(texts[1]).toContain('token-invalid');
+  for (const secret of [token, token.split('.')[1] ?? '?', admin.key, spki])
+    expect(texts.join('\n')).not.toContain(secret);
+});
+
 it('a rotated key accepts the tokens of the key before', async () => {
   const one = await newKey();
   const { out } = await runKeys({ DATA_DIR: gateway.dataDir }, ['rotate', one.id, '--json']);
@@ -388,6 +419,25 @@ it('another audience may be configured, and a key without public keys ignores a 
   await eventually(async () => (await post(await tokenFor('infura.io'))) === 401);
   expect(await post(await tokenFor('example.org'))).toBe(200);
   await own.stop();
+});
+
+it('the program of the docs signs a token that narrows its key', async () => {
+  const one = await newKey();
+  const pages = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
+  const texts = pages.map((name) => readFileSync(join('docs', name), 'utf8'));
+  const [program] = texts.flatMap((text) => /```js\n(\/\/ sign-token\.mjs[^]*?)```/.exec(text)?.slice(1) ?? []);
+  // Below the package, so that it finds jose.
+  const programFolder = mkdtempSync(join(import.meta.dirname, 'sign-'));
+  onTestFinished(() => {
+    rmSync(programFolder, { recursive: true });
+  });
+  const file = join(programFolder, 'sign-token.mjs');
+  writeFileSync(file, program ?? '');
+  const { stdout } = await promisify(execFile)(process.execPath, [file, pemFile(one.privateKey), one.kid]);
+  const page = { origin: 'https://app.example.org' };
+  expect(await send(one.key, stdout.trim(), balance, page)).toEqual({ status: 200 });
+  expect(await send(one.key, stdout.trim(), ['eth_chainId', []], page)).toEqual(forbidden);
+  expect(await send(one.key, stdout.trim())).toEqual(forbidden);
 });
 
 it('no log line has the text of a token or of a public key', async () => {

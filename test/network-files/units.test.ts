@@ -88,4 +88,5 @@ it('without the networks, the file of UNITS_FILE may name any method', () => {
 
 it('a file of UNITS_FILE that is missing stops the start', () => {
   expect(() => readUnits('/nowhere/units.yaml', [], methodFacts)).toThrow('UNITS_FILE cannot be read (ENOENT)');
+  expect(() => readUnits('Infura', [], methodFacts)).toThrow('(ENOENT); did you mean infura?');
 });

@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { dayOf, type PlacedAmounts } from '../../gateway/usage/usage-store.ts';
+import { reportUsage } from '../../gateway/usage/usage-report.ts';
+import { dayOf, type PlacedAmounts, type UsageDay } from '../../gateway/usage/usage-store.ts';
 import { runCommand } from '../support/run-command.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { openUsage } from './open-usage.ts';
@@ -59,11 +60,23 @@ it('a report has the sums of the parts that it is by', async () => {
   expect((await run(gateway, '--day', dayOf(Date.now() - 5 * 86_400_000))).stdout).toMatch(/^No usage on /);
 });
 
+it('of many rows those with most units are kept', async () => {
+  const rows = Array.from({ length: 5_000 }, (_, at) => amounts(`main eth_m${at}`, (at * 7_919) % 5_000));
+  const store = {
+    async *entries(): AsyncIterable<UsageDay> {
+      yield* [{ key: first, day: yesterday(), amounts: rows }];
+    },
+  };
+  const report = await reportUsage(store, yesterday(), ['method'], 3);
+  expect(report.map(({ calls }) => calls)).toEqual([4_999, 4_998, 4_997]);
+});
+
 it.each([
   [['--day', '2020-01-01'], '--day: expected today, yesterday or a date of the last 90 days'],
   [['--day', '2026-02-31'], '--day: expected today, yesterday or a date of the last 90 days'],
   [['--day', 'tomorrow'], '--day: expected today, yesterday or a date of the last 90 days'],
   [['--by', 'team'], '--by: expected day, key, network, method, or several with commas'],
+  [['--limit', '0'], '--limit: expected a number above 0'],
 ])('gatehouse usage %j is rejected', async (args, message) => {
   const gateway = await start();
   expect(await run(gateway, ...args)).toMatchObject({ code: 1, stderr: expect.stringContaining(message) as string });
@@ -82,6 +95,8 @@ it('the admin API has the same report', async () => {
       { method: 'eth_chainId', calls: 1, units: 80, errors: 0, bytes: 100 },
     ],
   });
+  expect(await get('?limit=1&by=method')).toMatchObject({ usage: [{ method: 'eth_call' }] });
+  expect(await get('?limit=10001')).toMatchObject({ error: { field: 'limit' } });
   expect(await get('?day=never')).toMatchObject({ error: { field: 'day' } });
   expect(await get('?by=team')).toMatchObject({ error: { field: 'by' } });
   expect(await get('?day=today&days=1')).toMatchObject({ error: { field: 'day' } });

@@ -81,7 +81,11 @@ export class KeyManager {
       throw new KeyOperationError('already-exists', 'This key already exists', `gatehouse keys show ${id}`);
     }
     // The operator already has the key and secret of another service: they are not shown.
-    const created = { id, ...(given === undefined && { key }), ...(wanted === true && secret !== undefined && { secret }) };
+    const created = {
+      id,
+      ...(given === undefined && { key }),
+      ...(wanted === true && secret !== undefined && { secret }),
+    };
     return this.#audited(created, 'create', id, Object.keys(all).join(' '), this.#warningsFor(id, all));
   }
 

@@ -105,7 +105,7 @@ export interface Capabilities {
   /** The form of its errors over a limit; undefined: that of the network. */
   readonly errors?: ErrorForm;
   /** Whether its allow-lists do not hold for requests with its secret. */
-  readonly overridesAllowlists: boolean;
+  readonly overridesAllowlists?: boolean;
 }
 
 interface CapabilityField<Value> extends Field<Value> {

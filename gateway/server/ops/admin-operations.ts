@@ -130,12 +130,13 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok({ keys, usage: await readUsage(usage, keys, own) });
   },
   usageOfDays: async ({ usage, keys, query }) => {
-    const { day, days, by = keyParts.join() } = readTexts(query, ['day', 'days', 'by']);
+    const { day, days, by = keyParts.join(), limit = '10000' } = readTexts(query, ['day', 'days', 'by', 'limit']);
     const parts = readReportParts(by);
     if (parts === undefined)
       throw new AdminError(400, `by: expected ${reportParts.join(', ')}, or several with commas`, { field: 'by' });
     const all = readReportDays(day, days);
-    const rows = await reportUsage(usage, all, parts);
+    // About a megabyte.
+    const rows = await reportUsage(usage, all, parts, readWhole('limit', limit, 1, 10_000));
     const [first, last] = [all[0], all.at(-1)];
     const range = first === last ? { day: first } : { from: first, to: last };
     if (!parts.includes('key')) return ok({ ...range, usage: rows });

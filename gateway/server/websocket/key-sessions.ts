@@ -90,7 +90,7 @@ function set(counts: Counts, account: string, count: OpenCount): void {
   else counts.set(account, count);
 }
 
-/** The open sockets of one key, by its token and with or without its secret. They count for its account, and move to another one with the key. */
+/** The open sockets of a key with the same token, or none, and with or without its secret. They count for the account of the key. */
 export class KeySessions implements OpenSubscriptions {
   /** Differs for each token of a key, and for its secret. */
   readonly name: string;
@@ -101,7 +101,6 @@ export class KeySessions implements OpenSubscriptions {
   readonly #counts: OpenCounts;
   readonly #hasSecret: boolean;
   #found: KeyAccess;
-  #access: KeyAccess;
   #subscriptions = 0;
 
   /** @param hasSecret whether `access` is that of requests with the secret of the key */
@@ -110,12 +109,11 @@ export class KeySessions implements OpenSubscriptions {
     this.digest = digest;
     this.#hasSecret = hasSecret;
     this.#found = found;
-    this.#access = this.#accessOf(found);
     this.#counts = counts;
   }
 
   get access(): KeyAccess {
-    return this.#access;
+    return (this.#hasSecret ? this.#found.withSecret : undefined) ?? this.#found;
   }
 
   /** The access without the secret. */
@@ -123,33 +121,27 @@ export class KeySessions implements OpenSubscriptions {
     return this.#found;
   }
 
-  update(found: KeyAccess): void {
-    this.#found = found;
-    const access = this.#accessOf(found);
-    if (access.account !== this.#access.account) {
+  set found(found: KeyAccess) {
+    if (found.account !== this.#found.account) {
       const [sockets, subscriptions] = [this.sessions.size, this.#subscriptions];
       this.#count(-sockets, -subscriptions);
-      this.#access = access;
+      this.#found = found;
       this.#count(sockets, subscriptions);
     }
-    this.#access = access;
-  }
-
-  #accessOf(found: KeyAccess): KeyAccess {
-    return (this.#hasSecret ? found.withSecret : undefined) ?? found;
+    this.#found = found;
   }
 
   get openSubscriptions(): number {
-    return this.#counts.of(this.#access.account).subscriptions;
+    return this.#counts.of(this.#found.account).subscriptions;
   }
 
   get openPublicSubscriptions(): number {
-    const { publicCaller } = this.#access;
+    const { publicCaller } = this.#found;
     return publicCaller === undefined ? 0 : this.#counts.of(publicCaller.of.account).subscriptions;
   }
 
   whenShared(limit: number, publicLimit: number): Promise<void> | undefined {
-    const { account, publicCaller } = this.#access;
+    const { account, publicCaller } = this.#found;
     const shared = this.#counts.whenShared(account, 'subscriptions', limit);
     if (shared !== undefined || publicCaller === undefined) return shared;
     return this.#counts.whenShared(publicCaller.of.account, 'subscriptions', publicLimit);
@@ -175,7 +167,7 @@ export class KeySessions implements OpenSubscriptions {
 
   /** Those without a key count for all of their network, too. */
   #count(sockets: number, subscriptions: number): void {
-    const { account, publicCaller } = this.#access;
+    const { account, publicCaller } = this.#found;
     this.#counts.add(account, sockets, subscriptions);
     if (publicCaller !== undefined) this.#counts.add(publicCaller.of.account, sockets, subscriptions);
   }

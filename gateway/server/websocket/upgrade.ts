@@ -187,7 +187,7 @@ export class WebSocketUpgrades {
     const opened = new KeySessions(digest, found, this.#accounts, hasSecret);
     const known = this.#keySessions.get(opened.name);
     if (known === undefined) return opened;
-    known.update(found);
+    known.found = found;
     return known;
   }
 
@@ -242,7 +242,7 @@ export class WebSocketUpgrades {
       const { publicAccess } = session.network;
       if (publicAccess === of) return;
       if (publicAccess === undefined) session.close('key-missing');
-      else keySessions.update(publicAccess.accessOf(address));
+      else keySessions.found = publicAccess.accessOf(address);
     }
   }
 
@@ -260,13 +260,13 @@ export class WebSocketUpgrades {
     try {
       const confirmed = this.#options.authenticator.confirm(keySessions.digest, keySessions.found, TICK_MS);
       if (!(confirmed instanceof Promise)) {
-        keySessions.update(confirmed);
+        keySessions.found = confirmed;
         return;
       }
       keySessions.isBeingConfirmed = true;
       confirmed
         .then((access) => {
-          keySessions.update(access);
+          keySessions.found = access;
         })
         .catch(closeAll)
         .finally(() => {

@@ -48,7 +48,7 @@ it('so do its subscriptions', () => {
   one.countSubscriptions(3);
   other.countSubscriptions(2);
   expect([one.openSubscriptions, other.openSubscriptions]).toEqual([5, 5]);
-  one.update(accessOf('after'));
+  one.found = accessOf('after');
   expect([one.openSubscriptions, other.openSubscriptions]).toEqual([3, 2]);
   one.countSubscriptions(-3);
   other.countSubscriptions(-2);
