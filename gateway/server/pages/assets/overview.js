@@ -9,12 +9,15 @@ let shown;
 let usage = { keys: [], methods: [] };
 
 async function load() {
+  const asked = range;
   const days = daysOf(range);
   const [keys, methods, status] = await Promise.all([
     sendRequest('GET', `/usage?days=${days}&by=key`),
     sendRequest('GET', `/usage?days=${days}&by=method`),
     data.hasStatus ? loadJson('/') : undefined,
   ]);
+  // Another range was chosen meanwhile.
+  if (asked !== range) return;
   usage = { keys: keys.usage, methods: methods.usage };
   shown = status;
   draw();
@@ -28,7 +31,7 @@ function view() {
   const networks = shown?.networks ?? [];
   const troubled = networks.filter((network) => troubleOf(network) > 0);
   const summary = data.hasStatus ? summaryOf(networks, `${quantity(networks.length, 'network')}, `) : ['', 'quiet'];
-  const body = html`${rangeButtons(rangeTitles, () => run(loadAll))}
+  const body = html`${rangeButtons(rangeTitles, () => reload(loadAll))}
     <section id="totals" class="card" aria-label="Calls">
       ${data.hasStatus ? totalsView(overTime?.total) : html`<p class="quiet">STATUS_PAGE is off: there is no history.</p>`}
     </section>
@@ -106,4 +109,4 @@ function methodLink({ method }) {
 
 readRange('24h', ...Object.keys(rangeTitles));
 source = { url: '/history.json', calls: {} };
-openSession(loadAll, loadAll, POLL_MS);
+openSession(loadAll, POLL_MS);
