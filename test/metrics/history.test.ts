@@ -3,7 +3,7 @@ import type { HistoryTotals } from '../../gateway/metrics/history.ts';
 import { histogram } from '../../gateway/metrics/instruments.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { removeSeries } from '../../gateway/metrics/remove-series.ts';
-import { networkOverTime } from '../../gateway/server/pages/network-over-time.ts';
+import { gatewayOverTime, networkOverTime } from '../../gateway/server/pages/network-over-time.ts';
 import { simulateTime } from '../support/simulate-time.ts';
 import { activeUpstream } from './active-upstream.ts';
 
@@ -58,6 +58,46 @@ describe('the history over time', () => {
     await endStep(metrics, [activeUpstream()], 570);
     const day = shown('24h');
     expect([last(day.network['calls']), last(day.upstreams['one']?.['lag'])]).toEqual([11, null]);
+  });
+
+  it('has the totals of a range, and in which part of each step no upstream worked', async () => {
+    const metrics = await openMetrics();
+    const { history } = metrics;
+    const up = activeUpstream({ isMeasured: true });
+    const down = { ...up, circuit: 'open' } as const;
+    metrics.callMetric('five', 'eth_call').count('result');
+    await endStep(metrics, [up, { ...down, upstream: 'other' }]);
+    metrics.callMetric('five', 'eth_call').count('no-upstream');
+    secondsOf(metrics, 'eth_call').observe(0.02);
+    await endStep(metrics, [down, { ...down, upstream: 'other' }]);
+    const [points, nowS] = [history.pointsOf('1h'), time().unixMs() / 1000];
+    const { total, down: shares } = networkOverTime('1h', points, 'five', ['one', 'other'], nowS);
+    expect(shares.slice(-3)).toEqual([null, 0, 1]);
+    expect(total).toMatchObject({ calls: 2, failed: 1, rejected: 0 });
+    expect(total['p99Ms']).toBeGreaterThan(0);
+  });
+
+  it('has the sum of several networks, of which the longest outage counts', async () => {
+    const metrics = await openMetrics();
+    const { history } = metrics;
+    for (const network of ['five', 'six', 'six']) metrics.callMetric(network, 'eth_call').count('result');
+    secondsOf(metrics, 'eth_call').observe(0.02);
+    const up = activeUpstream({ isMeasured: true });
+    await endStep(metrics, [up, { ...up, network: 'six', circuit: 'open' }]);
+    const [points, nowS] = [history.pointsOf('1h'), time().unixMs() / 1000];
+    const networks = ['five', 'six'].map((slug) => ({ slug, upstreams: ['one'], points, recent: [] }));
+    const { network, total, down } = gatewayOverTime('1h', networks, nowS);
+    expect([last(network['calls']), last(down), total['calls']]).toEqual([3, 1, 3]);
+    expect(last(network['p50Ms'])).toBeGreaterThan(0);
+    expect(network['calls']?.[0]).toBeNull();
+    // The step of a day is in progress, the hour before has ended.
+    await endStep(metrics, [], 3_600);
+    metrics.callMetric('five', 'eth_call').count('result');
+    await endStep(metrics, []);
+    const [days, recent] = [history.pointsOf('90d'), history.pointsOf('1h')];
+    const ofDays = networks.map((one) => ({ ...one, points: days, recent }));
+    const year = gatewayOverTime('90d', ofDays, time().unixMs() / 1000);
+    expect([last(year.network['calls']), year.total['calls']]).toEqual([null, 4]);
   });
 
   it('has at most the steps of its range', async () => {

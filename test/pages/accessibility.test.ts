@@ -137,8 +137,8 @@ describe.each<[string, Screen]>([
   });
 });
 
-it.each(['/', '/five/docs', '/keys', '/upstreams'])('the page %s has less than 100 kB', async (path) => {
-  const address = ['/keys', '/upstreams'].includes(path) ? own.ops : own.gateway.address;
+it.each(['/', '/five/docs', '/keys', '/usage', '/upstreams'])('the page %s has less than 100 kB', async (path) => {
+  const address = ['/keys', '/usage', '/upstreams'].includes(path) ? own.ops : own.gateway.address;
   const response = await fetch(address + path, { headers: { accept: 'text/html' } });
   const html = await response.text();
   // Styles and scripts are in the page.

@@ -167,9 +167,9 @@ it.each<[string, OpenOptions & { readonly width: number }]>([
   ['dark', { colours: 'dark', width: 1280 }],
   ['phone width', { width: 360, height: 740 }],
 ])(
-  '%s: axe finds nothing on both pages, and nothing is wider than the screen',
+  '%s: axe finds nothing on the pages of calls, events, usage and the overview, and nothing is wider than the screen',
   async (_, options) => {
-    for (const path of ['/calls', '/events']) {
+    for (const path of ['/calls', '/events', '/usage', '/']) {
       const tab = await open(path, options);
       await tab.waitFor(`document.querySelector('tbody tr') !== null`);
       await tab.evaluate(`document.querySelector('#calls button')?.click()`);

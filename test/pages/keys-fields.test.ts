@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
 import { eventually } from '../support/eventually.ts';
@@ -101,6 +102,32 @@ describe('the form for a key', () => {
     expect(await tab.evaluate(isStopped)).toBe(true);
     await click(tab, '#stored');
     expect(await tab.evaluate(isStopped)).toBe(false);
+  }, 60_000);
+});
+
+describe('the public keys of a key', () => {
+  it('are listed, added from PEM and removed', async () => {
+    const tab = await openKeys(browser, own.ops);
+    const link = `[...document.querySelectorAll('#list a')].find(({ innerText }) => innerText === 'other')`;
+    await waitForList(tab, `${link} !== undefined`);
+    await tab.evaluate(`${link}.click()`);
+    await waitForFocus(tab, 'key-title');
+    expect(await textOf(tab, 'token-keys')).toBe('None: the key itself is sent with requests.');
+    await fill(tab, 'token-key-name', 'ci');
+    await fill(tab, 'publicKey', 'no key');
+    await submit(tab, 'add-token-key');
+    await tab.waitFor(
+      `(document.getElementById('message').innerText + document.getElementById('publicKey-error').innerText) !== ''`,
+    );
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    await fill(tab, 'publicKey', publicKey.export({ type: 'spki', format: 'pem' }).toString());
+    await submit(tab, 'add-token-key');
+    await waitForMessage(tab, 'Tokens that ci signs are accepted.');
+    expect(await textOf(tab, 'token-keys')).toMatch(/ci\s+ES256\s+[0-9a-f]{32}\s+Remove/);
+    expect(await valueOf(tab, 'publicKey')).toBe('');
+    await click(tab, '#token-keys button');
+    await waitForMessage(tab, 'Tokens that ci signed are rejected within a second.');
+    expect(await textOf(tab, 'token-keys')).toMatch(/^None/);
   }, 60_000);
 });
 

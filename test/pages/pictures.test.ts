@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { startChromium, type Chromium, type OpenOptions, type Tab } from '../support/chromium.ts';
-import { openKeys } from './keys-gateway.ts';
+import { adminToken, fill, openKeys } from './keys-gateway.ts';
 import { networkNames, startPicturedGateway, type PicturedGateway } from './pictured-gateway.ts';
 
 /** `npm run test:all -- pages test/pages/pictures --write` writes docs/*-page*.png after two minutes of traffic: the overview shows the last minute. */
@@ -54,6 +54,15 @@ describe.each(Object.entries(forms))('a picture, %s,', (form, options) => {
       '3 networks, 7 upstreams, 1 failing',
     );
     await takePicture(tab, 'status', form);
+  });
+
+  it('of the overview', async () => {
+    const tab = await browser.open(`${own.ops}/?range=1h`, options);
+    await fill(tab, 'token', adminToken);
+    await tab.press('Enter');
+    await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 3`);
+    await tab.waitFor(`document.querySelector('#trouble').innerText.includes('partly down')`);
+    await takePicture(tab, 'overview', form);
   });
 
   it('of the keys page', async () => {

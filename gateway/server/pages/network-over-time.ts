@@ -21,7 +21,7 @@ export interface OverTime {
   /** Begin of each step, in seconds since 1970; steps without data are in it. */
   readonly at: readonly number[];
   readonly network: Columns;
-  /** The counts and percentiles of the whole range. */
+  /** The counts and percentiles of the whole range, with the step in progress. */
   readonly total: Readonly<Record<string, number | null>>;
   /** Share of each step in which no upstream of a network worked, at most; of several networks the largest. */
   readonly down: readonly (number | null)[];
@@ -36,6 +36,8 @@ export interface NetworkPoints {
   readonly slug: string;
   readonly upstreams: readonly string[];
   readonly points: readonly HistoryPoint[];
+  /** Points of `1h`, for the total: they have the step in progress. */
+  readonly recent: readonly HistoryPoint[];
 }
 
 /** The history of a network and of its upstreams, in columns. @param nowS seconds since 1970 */
@@ -45,10 +47,11 @@ export function networkOverTime(
   slug: string,
   upstreams: readonly string[],
   nowS: number,
+  recent: readonly HistoryPoint[] = [],
 ): NetworkOverTime {
   const at = timesOf(range, nowS);
   return {
-    ...gatewayOverTime(range, [{ slug, upstreams, points }], nowS),
+    ...gatewayOverTime(range, [{ slug, upstreams, points, recent }], nowS),
     upstreams: Object.fromEntries(
       upstreams.map((name) => {
         const series = seriesAt(at, points, `${slug} ${name}`);
@@ -66,12 +69,25 @@ export function gatewayOverTime(range: HistoryRange, networks: readonly NetworkP
   const all = networks.map(({ slug, points }) => seriesAt(at, points, slug));
   const series = at.map((_, index) => sumOf(all.map((steps) => steps[index] ?? null)));
   const down = networks.map((network) => downIn(at, network));
-  const total = columnsOf([sumOf(series)], networkCounts);
+  const total = columnsOf(
+    [sumOf([...series, ...networks.flatMap((one) => inProgress(range, one, nowS))])],
+    networkCounts,
+  );
   return {
     ...{ stepS: historyRanges[range].stepS, at, network: columnsOf(series, networkCounts) },
     total: Object.fromEntries(Object.entries(total).map(([name, [value = null]]) => [name, value])),
     down: at.map((_, index) => down.reduce<number | null>((most, shares) => larger(most, shares[index] ?? null), null)),
   };
+}
+
+/** What is known of the step in progress: the hours of a long one that have ended, and then the steps of `1h`. */
+function inProgress(range: HistoryRange, { slug, points, recent }: NetworkPoints, nowS: number): Series {
+  const { stepS } = historyRanges[range];
+  const beginS = Math.floor(nowS / stepS) * stepS;
+  const partS = Math.min(stepS, historyRanges['7d'].stepS);
+  const recentS = Math.floor(nowS / partS) * partS;
+  const parts = [...points.filter(({ at }) => at === beginS), ...recent.filter(({ at }) => at >= recentS)];
+  return parts.map((point) => seriesIn(point, slug) ?? null);
 }
 
 function timesOf(range: HistoryRange, nowS: number): number[] {

@@ -202,7 +202,7 @@ async function sendHistory(
   const [first] = read;
   const overTime =
     isOne && first !== undefined
-      ? networkOverTime(range, first.points, first.slug, first.upstreams, nowS)
+      ? networkOverTime(range, first.points, first.slug, first.upstreams, nowS, first.recent)
       : gatewayOverTime(range, read, nowS);
   const isPartial = read.some((each) => each.isPartial);
   sendJson(response, JSON.stringify({ ...overTime, ...(isPartial && { isPartial }) }));
@@ -210,7 +210,8 @@ async function sendHistory(
 
 async function readPoints({ config, router }: Network, range: HistoryRange, store: Pick<HistoryStore, 'read'>) {
   const { slug } = config;
-  return { slug, upstreams: router.all.map(({ name }) => name), ...(await store.read(range, slug)) };
+  const [read, { points: recent }] = await Promise.all([store.read(range, slug), store.read('1h', slug)]);
+  return { slug, upstreams: router.all.map(({ name }) => name), ...read, recent: range === '1h' ? [] : recent };
 }
 
 let whole: OpenRpcText | undefined;

@@ -58,10 +58,10 @@ let session;
  * Opens the page with the token of this browser tab, or when its user enters one. A reload and the other pages of the tab
  * need no second entry.
  * @param open loads what the page shows; throws RequestError for an invalid token
- * @param reload called each `pollMs` after that
+ * @param pollMs the page loads again each `pollMs`; 0: it does not
  */
-function openSession(open, reload = undefined, pollMs = 0) {
-  session = { open, reload, pollMs };
+function openSession(open, pollMs = 0) {
+  session = { open, pollMs };
   draw();
   byId('sign-out').addEventListener('click', () => {
     sessionStorage.removeItem(STORED_TOKEN);
@@ -85,10 +85,10 @@ async function openWith(given) {
     if (error.status === 401) sessionStorage.removeItem(STORED_TOKEN);
     throw error;
   }
-  const { reload, pollMs } = session;
-  if (reload !== undefined)
+  const { open, pollMs } = session;
+  if (pollMs > 0)
     poll(
-      () => run(reload),
+      () => run(open),
       () => pollMs,
     );
   sessionStorage.setItem(STORED_TOKEN, given);
@@ -112,6 +112,15 @@ async function run(action, form) {
     if (form === undefined || !showErrors(form, error)) showMessage(error.message, 'bad');
   }
   isRunning = false;
+}
+
+/** Loads what the page shows after a choice, also while an action runs. A failure is shown as that of an action. */
+async function reload(load, form = byId('login')) {
+  showMessage('');
+  clearErrors(form);
+  await load().catch((error) => {
+    if (error.status === 401 || !showErrors(form, error)) showMessage(error.message, 'bad');
+  });
 }
 
 /** The handler of a form that runs an action. */
@@ -141,29 +150,6 @@ function showErrors(form, error) {
   return input?.form === form && showError(input, message.replace(`${name}: `, ''));
 }
 
-function showError(input, text) {
-  byId(`${input.id}-error`).textContent = text;
-  input.setAttribute('aria-invalid', 'true');
-  describe(input, 'error', 'hint');
-  input.focus();
-  return true;
-}
-
-function clearErrors(form) {
-  for (const input of form.querySelectorAll('[aria-invalid]')) {
-    input.removeAttribute('aria-invalid');
-    describe(input, 'hint');
-    byId(`${input.id}-error`).textContent = '';
-  }
-}
-
-/** Links an input to those of its texts that exist. */
-function describe(input, ...kinds) {
-  const ids = kinds.map((kind) => `${input.id}-${kind}`).filter((id) => byId(id) !== null);
-  if (ids.length === 0) input.removeAttribute('aria-describedby');
-  else input.setAttribute('aria-describedby', ids.join(' '));
-}
-
 /** A form of filters, whose values the page's address has. @param controls labels with their controls, by parameter */
 function filterForm(load, controls, buttons) {
   return html`<form id="filters" class="fields" aria-label="Filters" onSubmit=${submits(load)}>
@@ -175,16 +161,8 @@ function filterForm(load, controls, buttons) {
 /** An input of a filter, with suggestions. */
 function filterInput(name, values, attributes = {}) {
   const known = [...new Set(values.filter((value) => value !== undefined))].sort().slice(0, 200);
-  const more = known.length > 0 ? { list: `${name}s` } : {};
-  return html`<input
-      id=${name}
-      name=${name}
-      defaultValue=${filterOf(name)}
-      autocomplete="off"
-      spellcheck="false"
-      ...${more}
-      ...${attributes}
-    />
+  const list = known.length > 0 ? `${name}s` : undefined;
+  return html`${textInput(name, { name, list, defaultValue: filterOf(name), ...attributes })}
     <datalist id="${name}s">${known.map((value) => html`<option value=${value} />`)}</datalist>`;
 }
 

@@ -12,7 +12,6 @@ const callSnippets = {
 
 /** What the calls of each method returned: a text, explanations, and the time that it took. */
 const results = {};
-let keyError = '';
 
 /** Parameters on one line; a text that is no JSON is returned unchanged. */
 function oneLine(params) {
@@ -58,11 +57,11 @@ function callForm(method, params) {
  */
 async function sendCall(method, params) {
   const isMissing = byId('key').value.trim() === '';
-  keyError = isMissing ? 'Enter your key first.' : '';
+  clearErrors(byId('page'));
   results[method] = { text: isMissing ? 'Enter your key first, at the top of this page.' : '…' };
   draw();
   if (isMissing) {
-    byId('key').focus();
+    showError(byId('key'), 'Enter your key first.');
     return;
   }
   const startedAt = performance.now();

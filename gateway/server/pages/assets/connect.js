@@ -21,15 +21,7 @@ function connectView(network, baseUrl, keyInPath) {
     <h2 id="connect-title">Connect</h2>
     <p id="public" class="quiet" hidden=${!isPublic}>Without a key, ${publicLimits(network.public ?? {})}.</p>
     <label for="key">Your key, which stays in this page until you use the address</label>
-    <input
-      id="key"
-      class="code"
-      autocomplete="off"
-      spellcheck="false"
-      placeholder="your API key"
-      defaultValue=${keyInPath}
-      onInput=${draw}
-    />
+    ${textInput('key', { class: 'code', placeholder: 'your API key', defaultValue: keyInPath, onInput: draw })}
     <h3>Wallet</h3>
     <div id="wallets" class="row">
       ${wallets.length === 0 ? html`<span class="quiet">No wallet extension found.</span>` : wallets.map(walletButton)}

@@ -36,6 +36,18 @@ function view() {
   const found = words[0] === '' ? '' : count === 0 ? 'No method matches.' : `${quantity(count, 'method')} found.`;
   const summary = loadError ?? (openRpc ? `${formatNumber(named.length)} methods, JSON-RPC 2.0` : '…');
   const title = openRpc ? `${info.title}: methods`.replace('Gatehouse: ', '') : 'Methods';
+  const keyHint = 'For the calls and the code below. It stays in this page.';
+  const keyInput = textInput('key', {
+    class: 'code',
+    placeholder: 'your API key',
+    onInput: draw,
+    'aria-describedby': 'key-hint',
+  });
+  const searchInput = html`${textInput('search', { type: 'search', onInput: draw, 'aria-describedby': 'found' })}
+    <p id="found" class="hint" role="status">${found}</p>`;
+  const baseSelect = html`<select id="base" onInput=${draw}>
+    ${baseUrlsOf(servers).map((url) => html`<option>${url}</option>`)}
+  </select>`;
   const links = html`<p id="links" class="row">
     ${data.hasStatus && html`<a id="status" href="${ownBase}/">Back to the status</a>`}
     ${isOfNetwork && html`<a id="all" href="/docs">Methods of all networks</a>`}
@@ -45,39 +57,8 @@ function view() {
     <main>
       <section class="card" aria-label="Target of calls">
         <div class="fields">
-          <div>
-            <label for="base">Base URL</label>
-            <select id="base" onInput=${draw}>
-              ${baseUrlsOf(servers).map((url) => html`<option>${url}</option>`)}
-            </select>
-          </div>
-          <div>
-            <label for="key">Your key</label>
-            <input
-              id="key"
-              class="code"
-              autocomplete="off"
-              spellcheck="false"
-              placeholder="your API key"
-              aria-describedby=${keyError === '' ? 'key-hint' : 'key-error key-hint'}
-              aria-invalid=${keyError === '' ? undefined : 'true'}
-              onInput=${draw}
-            />
-            <p id="key-hint" class="hint">For the calls and the code below. It stays in this page.</p>
-            <p id="key-error" class="error" role="alert">${keyError}</p>
-          </div>
-          <div>
-            <label for="search">Find a method</label>
-            <input
-              id="search"
-              type="search"
-              autocomplete="off"
-              spellcheck="false"
-              aria-describedby="found"
-              onInput=${draw}
-            />
-            <p id="found" class="hint" role="status">${found}</p>
-          </div>
+          ${field('base', 'Base URL', baseSelect)} ${field('key', 'Your key', keyInput, keyHint)}
+          ${field('search', 'Find a method', searchInput)}
         </div>
       </section>
       <h2 class="outside">All methods</h2>

@@ -56,4 +56,4 @@ function eventRow({ at, kind, network = '', upstream = '', reason, by, endedAt, 
   ];
 }
 
-openSession(load, load, POLL_MS);
+openSession(load, POLL_MS);

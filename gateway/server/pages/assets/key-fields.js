@@ -33,16 +33,16 @@ function permissionField(prefix, { name, title, meaning, page }, text) {
   const hint = meant.startsWith(start) ? meant.slice(start.length) : meant;
   if (page.control === 'switches') return switches(id, title, page.switches, hint, entriesOf(text));
   const isTime = page.control === 'time';
-  const control = html`<input
-      id=${id}
-      class="code"
-      autocomplete="off"
-      spellcheck="false"
-      defaultValue=${isTime ? localTime(text) : text}
-      onChange=${draw}
-      aria-describedby="${id}-hint"
-      ...${isTime && { type: 'datetime-local', step: '60' }}
-    />${chooser(id, title, page.control)}`;
+  const input = textInput(id, {
+    ...{
+      class: 'code',
+      defaultValue: isTime ? localTime(text) : text,
+      onChange: draw,
+      'aria-describedby': `${id}-hint`,
+    },
+    ...(isTime && { type: 'datetime-local', step: '60' }),
+  });
+  const control = html`${input}${chooser(id, title, page.control)}`;
   return field(id, title, control, isTime ? 'time in UTC; empty: the key does not expire' : hint);
 }
 

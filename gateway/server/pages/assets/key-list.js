@@ -82,14 +82,7 @@ function listView(isShown) {
     searchTimer = setTimeout(() => void restartList(), SEARCH_DELAY_MS);
     draw();
   };
-  const input = html`<input
-    id="search"
-    type="search"
-    autocomplete="off"
-    spellcheck="false"
-    maxlength="200"
-    onInput=${searchLater}
-  />`;
+  const input = textInput('search', { type: 'search', maxlength: 200, onInput: searchLater });
   const teams = { '': 'all', ...Object.fromEntries(choices.teams.map((team) => [team, team])) };
   const turn = (id, step, isLast) => {
     const click = () => {

@@ -57,7 +57,7 @@ function keyView(isShown) {
     </p>
     <div id="quotas">${quotaBars(quotas)}</div>
     <h3>Usage in the last ${days} days</h3>
-    ${isShown && rangeButtons(usageRanges, () => showKey(id))}
+    ${isShown && rangeButtons(usageRanges, () => reload(() => showKey(id)))}
     <div id="usage">
       ${keys.length > 1 && html`<p class="hint">With ${quantity(keys.length - 1, 'key')} that rotation replaced.</p>`}
       ${usagePlots(usage, days)}
@@ -69,7 +69,7 @@ function keyView(isShown) {
         'new-name',
         'Name of its user or application',
         html`<div class="row">
-          <input id="new-name" autocomplete="off" maxlength="64" defaultValue=${name} />
+          ${textInput('new-name', { maxlength: 64, defaultValue: name })}
           <button>Rename</button>
         </div>`,
       )}
@@ -88,7 +88,7 @@ function keyView(isShown) {
         'grace',
         'The old key stays valid for',
         html`<div class="row">
-          <input id="grace" defaultValue="24h" autocomplete="off" aria-describedby="grace-hint" />
+          ${textInput('grace', { defaultValue: '24h', 'aria-describedby': 'grace-hint' })}
           <button>Rotate</button>
           <button id="revoke" type="button" class="danger" onClick=${revoke}>Revoke</button>
         </div>`,
@@ -122,7 +122,7 @@ function tokenKeysView(tokenKeys, isRevoked) {
       }
     </div>
     <form id="add-token-key" novalidate onSubmit=${submits(addTokenKey)}>
-      ${field('token-key-name', 'Name', html`<input id="token-key-name" autocomplete="off" maxlength="40" />`)}
+      ${field('token-key-name', 'Name', textInput('token-key-name', { maxlength: 40 }))}
       ${field(
         'publicKey',
         'Public key, as PEM',
@@ -216,7 +216,7 @@ function teamView(isShown) {
     <p id="team-facts" class="quiet">${quantity(matching, 'key')}, which share counts of limits</p>
     <div id="team-quotas">${quotaBars(keys.find(({ quotas }) => quotas !== undefined)?.quotas)}</div>
     <h3>Usage in the last ${days} days</h3>
-    ${isShown && rangeButtons(usageRanges, () => showTeam(`team:${name}`))}
+    ${isShown && rangeButtons(usageRanges, () => reload(() => showTeam(`team:${name}`)))}
     <div id="team-usage">${usagePlots(usage, days)}</div>
     <h3>Keys</h3>
     <div id="team-keys">${table(['Name', 'State', 'Last used', 'Calls, 7 days'], rows)}</div>

@@ -67,7 +67,7 @@ function createView(isShown) {
     <p><a href="#">Back to all keys</a></p>
     <h2 id="create-title" tabindex="-1">Create a key</h2>
     <form id="create" novalidate onSubmit=${submits(create)}>
-      ${field('name', 'Name of its user or application', html`<input id="name" autocomplete="off" />`)}
+      ${field('name', 'Name of its user or application', textInput('name'))}
       <label class="check"><input id="secret" type="checkbox" /> Require a secret with every request</label>
       <p class="hint">An empty field restricts nothing. Entries are separated by commas.</p>
       <div id="create-fields">${permissionGroups('new')}</div>

@@ -144,7 +144,7 @@ function peakOf({ at, stepS, series, values }) {
 }
 
 /** The times in which no upstream worked, latest first, each with its calls. */
-function outagesView({ at, stepS, down }) {
+function outagesView({ at, stepS, down, upstreams }) {
   const outages = [];
   for (const [index, part] of down.entries()) {
     if (!(part > 0)) continue;
@@ -163,7 +163,8 @@ function outagesView({ at, stepS, down }) {
   return html`<div id="outages">
     <p class="hint">
       ${outages.length === 0 ? 'No outage in this range' : `${quantity(outages.length, 'outage')} in this range`}: times
-      in which no upstream worked are shaded, darker if they are longer. Times are in UTC.
+      in which no upstream worked are shaded, darker if they are longer.
+      ${upstreams && ' Graphs of upstreams have those in which one of them did not work.'} Times are in UTC.
     </p>
     <ul>
       ${latest.map(item)}

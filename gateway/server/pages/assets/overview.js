@@ -9,12 +9,15 @@ let shown;
 let usage = { keys: [], methods: [] };
 
 async function load() {
+  const asked = range;
   const days = daysOf(range);
   const [keys, methods, status] = await Promise.all([
     sendRequest('GET', `/usage?days=${days}&by=key`),
     sendRequest('GET', `/usage?days=${days}&by=method`),
     data.hasStatus ? loadJson('/') : undefined,
   ]);
+  // Another range was chosen meanwhile.
+  if (asked !== range) return;
   usage = { keys: keys.usage, methods: methods.usage };
   shown = status;
   draw();
@@ -28,7 +31,7 @@ function view() {
   const networks = shown?.networks ?? [];
   const troubled = networks.filter((network) => troubleOf(network) > 0);
   const summary = data.hasStatus ? summaryOf(networks, `${quantity(networks.length, 'network')}, `) : ['', 'quiet'];
-  const body = html`${rangeButtons(rangeTitles, () => run(loadAll))}
+  const body = html`${rangeButtons(rangeTitles, () => reload(loadAll))}
     <section id="totals" class="card" aria-label="Calls">
       ${data.hasStatus ? totalsView(overTime?.total) : html`<p class="quiet">STATUS_PAGE is off: there is no history.</p>`}
     </section>
@@ -44,18 +47,22 @@ function view() {
   return adminView(pageHeader('Overview', ...summary), body);
 }
 
-/** The calls of the range in numbers. */
-function totalsView({ calls = 0, failed = 0, upstreamErrors = 0, rejected = 0, p50Ms, p99Ms } = {}) {
-  const percent = (count) =>
-    calls > 0 ? `${((100 * count) / calls).toFixed(count > 0 && count * 1000 < calls ? 3 : 1)} %` : '–';
+/** The calls of the range in numbers. @param total undefined: it is being loaded; a number is null: it is unknown */
+function totalsView(total = {}) {
+  const calls = total.calls ?? 0;
+  const part = (count) => {
+    const percent = (100 * count) / calls;
+    // Even one failure among many calls is visible.
+    return `${formatNumber(count)}, ${calls === 0 ? '–' : `${percent > 0 && percent < 0.1 ? '< 0.1' : percent.toFixed(1)} %`}`;
+  };
   const ms = (value) => (typeof value === 'number' ? milliseconds(value) : '–');
   const numbers = {
-    Requests: formatNumber(calls ?? 0),
-    Failed: `${formatNumber(failed ?? 0)}, ${percent(failed)}`,
-    'Upstream errors': `${formatNumber(upstreamErrors ?? 0)}, ${percent(upstreamErrors)}`,
-    Rejected: `${formatNumber(rejected ?? 0)}, ${percent(rejected)}`,
-    'Latency, median': ms(p50Ms),
-    'Latency, 99 %': ms(p99Ms),
+    Requests: formatNumber(calls),
+    Failed: part(total.failed ?? 0),
+    'Upstream errors': part(total.upstreamErrors ?? 0),
+    Rejected: part(total.rejected ?? 0),
+    'Latency, median': ms(total.p50Ms),
+    'Latency, 99 %': ms(total.p99Ms),
   };
   return html`<h2>Last ${rangeTitles[range]}</h2>
     <dl>
@@ -106,4 +113,4 @@ function methodLink({ method }) {
 
 readRange('24h', ...Object.keys(rangeTitles));
 source = { url: '/history.json', calls: {} };
-openSession(loadAll, loadAll, POLL_MS);
+openSession(loadAll, POLL_MS);

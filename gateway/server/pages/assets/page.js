@@ -141,9 +141,38 @@ function headCell(head) {
 function field(id, label, control, hint = undefined) {
   return html`<div>
     <label for=${id}>${label}</label>
-    ${control} ${hint && html`<p id="${id}-hint" class="hint">${hint}</p>`}
-    <p id="${id}-error" class="error"></p>
+    ${control} ${hint !== undefined && html`<p id="${id}-hint" class="hint">${hint}</p>`}
+    <p id="${id}-error" class="error" role="alert"></p>
   </div>`;
+}
+
+/** A text input without suggestions of the browser. Its value is that of its user: drawing does not change it. */
+function textInput(id, attributes = {}) {
+  return html`<input id=${id} autocomplete="off" spellcheck="false" ...${attributes} />`;
+}
+
+/** Shows an error beside its field. @returns true */
+function showError(input, text) {
+  byId(`${input.id}-error`).textContent = text;
+  input.setAttribute('aria-invalid', 'true');
+  describe(input, 'error', 'hint');
+  input.focus();
+  return true;
+}
+
+function clearErrors(form) {
+  for (const input of form.querySelectorAll('[aria-invalid]')) {
+    input.removeAttribute('aria-invalid');
+    describe(input, 'hint');
+    byId(`${input.id}-error`).textContent = '';
+  }
+}
+
+/** Links an input to those of its texts that exist. */
+function describe(input, ...kinds) {
+  const ids = kinds.map((kind) => `${input.id}-${kind}`).filter((id) => byId(id) !== null);
+  if (ids.length === 0) input.removeAttribute('aria-describedby');
+  else input.setAttribute('aria-describedby', ids.join(' '));
 }
 
 function options(choices, selected) {

@@ -149,7 +149,7 @@ function view() {
     <main>
       <div id="search" hidden=${!isFolded}>
         <label for="filter">Filter by network, chain id, upstream or state</label>
-        <input id="filter" type="search" autocomplete="off" spellcheck="false" placeholder="failing" onInput=${draw} />
+        ${textInput('filter', { type: 'search', placeholder: 'failing', onInput: draw })}
         <p id="no-match" class="quiet" role="status" hidden=${matching.length > 0 || all.length === 0}>
           No network matches.
         </p>

@@ -23,7 +23,7 @@ function view() {
   const matching = upstreams.filter(({ network, upstream, state, reason = '' }) =>
     words.every((word) => `${network} ${upstream} ${state} ${reason}`.toLowerCase().includes(word)),
   );
-  const filter = html`<input id="filter" type="search" autocomplete="off" spellcheck="false" onInput=${draw} />`;
+  const filter = textInput('filter', { type: 'search', onInput: draw });
   const body = html`<section id="list-view" class="card" aria-labelledby="list-title" hidden=${token === ''}>
     <h2 id="list-title">All upstreams</h2>
     <p class="hint">

@@ -13,6 +13,8 @@ let oneDay = filterOf('day');
 /** The rows in the table, and by day, network and method for the graphs; undefined: they are being loaded. */
 let rows;
 let graphRows;
+/** What the rows in the table are apart by. */
+let rowParts = parts;
 
 async function load() {
   const days = oneDay === '' ? { days: daysOf(range) } : { day: oneDay };
@@ -21,7 +23,7 @@ async function load() {
   const [result, ofGraphs] = await Promise.all([read(parts.join(',')), read('day,network,method')]);
   // Another choice was made meanwhile.
   if (asked !== `${oneDay} ${range} ${parts}`) return;
-  [rows, graphRows] = [result.usage, ofGraphs.usage];
+  [rows, graphRows, rowParts] = [result.usage, ofGraphs.usage, parts];
   draw();
 }
 
@@ -29,7 +31,7 @@ async function load() {
 function choose() {
   const parameters = { range, by: parts.join(','), ...(oneDay !== '' && { day: oneDay }) };
   history.replaceState(null, '', `?${new URLSearchParams(parameters)}`);
-  void run(load, byId('choice'));
+  void reload(load, byId('choice'));
 }
 
 function view() {
@@ -79,9 +81,9 @@ function rowsView() {
   const total = amounts.map((name) => html`<b>${formatNumber(rows.reduce((sum, row) => sum + row[name], 0))}</b>`);
   const cells = rows
     .slice(0, MAX_ROWS)
-    .map((row) => [...parts.map((part) => partCell(part, row)), ...amounts.map((name) => formatNumber(row[name]))]);
-  const heads = [...parts.map((part) => partTitles[part]), ...Object.values(amountTitles)];
-  const sumRow = [html`<b>Sum</b>`, ...parts.slice(1).map(() => ''), ...total];
+    .map((row) => [...rowParts.map((part) => partCell(part, row)), ...amounts.map((name) => formatNumber(row[name]))]);
+  const heads = [...rowParts.map((part) => partTitles[part]), ...Object.values(amountTitles)];
+  const sumRow = [html`<b>Sum</b>`, ...rowParts.slice(1).map(() => ''), ...total];
   return html`<p><button id="csv" type="button" onClick=${downloadCsv}>Download CSV</button></p>
     ${table(heads, [sumRow, ...cells])}
     ${rows.length > MAX_ROWS && html`<p class="hint">${formatNumber(rows.length - MAX_ROWS)} more rows are in the CSV.</p>`}`;
@@ -105,10 +107,13 @@ function csvOf(names) {
 }
 
 function downloadCsv() {
-  const names = [...parts.flatMap((part) => (part === 'key' ? ['key', 'name'] : [part])), ...Object.keys(amountTitles)];
+  const names = [
+    ...rowParts.flatMap((part) => (part === 'key' ? ['key', 'name'] : [part])),
+    ...Object.keys(amountTitles),
+  ];
   const url = URL.createObjectURL(new Blob([`${csvOf(names)}\r\n`], { type: 'text/csv' }));
   const link = document.createElement('a');
-  Object.assign(link, { href: url, download: `usage-${oneDay || range}-by-${parts.join('-')}.csv` });
+  Object.assign(link, { href: url, download: `usage-${oneDay || range}-by-${rowParts.join('-')}.csv` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
