@@ -12,6 +12,7 @@ import { drainDelayOf, isDevelopment, type Settings } from './config/settings.ts
 import { letYoungHeapGrow } from './config/young-heap.ts';
 import { serveShares } from './limits/machine-shares.ts';
 import { serveSums } from './limits/machine-sums.ts';
+import { serveOpenCounts } from './limits/open-counts.ts';
 import { isPackageFolder } from './network-files/load-networks.ts';
 import { loadLocalChain } from './networks/local-chains.ts';
 import type { Gateway } from './server/app.ts';
@@ -104,6 +105,7 @@ async function startPrimary(active: Settings, env: Environment, count: number, l
   const primary = new Primary({ count, env, log });
   serveSums(primary.router);
   serveShares(primary.router);
+  serveOpenCounts(primary.router);
   new MachineSlots(primary.router, count).serve();
   stopWithSignals(active, env, log, {
     reload: () => {

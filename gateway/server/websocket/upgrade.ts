@@ -6,6 +6,7 @@ import { openVerification } from '../../call/verification.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
+import { OpenCounts } from '../../limits/open-counts.ts';
 import type { IncomingRequest } from '../http/client-connection.ts';
 import { accessOf, checkAccess, keyOf, recordRejection } from '../http/find-caller.ts';
 import type { RequestOptions } from '../http/request-options.ts';
@@ -13,7 +14,7 @@ import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/call.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
-import { KeySessions, OpenCounts } from './key-sessions.ts';
+import { KeySessions } from './key-sessions.ts';
 import { TICK_MS, type SessionOptions } from './session-options.ts';
 import { Session } from './session.ts';
 import { MAX_FRAGMENTS } from './ws-internals.ts';
@@ -33,11 +34,6 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly link: WorkerLink | undefined;
 }
 
-interface SocketLimit {
-  readonly account: string;
-  readonly max: number;
-}
-
 /**
  * Handles upgrades at `<base>/ws/v3/<KEY>`, and at `<base>/ws` without a key. Closes their sockets when a call with their key
  * would be rejected.
@@ -46,13 +42,13 @@ export class WebSocketUpgrades {
   readonly #options: WebSocketUpgradesOptions;
   readonly #server: WebSocketServer;
   readonly #keySessions = new Map<string, KeySessions>();
-  readonly #accounts: OpenCounts;
+  readonly #counts: OpenCounts;
   #timer: Timer | undefined;
   #isDraining = false;
 
   constructor(options: WebSocketUpgradesOptions) {
     this.#options = options;
-    this.#accounts = new OpenCounts(options.link);
+    this.#counts = new OpenCounts(options.link);
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
@@ -73,30 +69,31 @@ export class WebSocketUpgrades {
       checkAccess(options, request, await accessOf(options, request));
       const { id: requestId, access, headers } = request;
       // A key that is revoked meanwhile is found by the checks of open sockets.
-      let shared: Promise<void> | undefined;
-      while ((shared = this.#whenSocketsShared(access)) !== undefined) {
-        this.#checkSockets(access);
-        await shared;
+      await this.#takeSocket(access);
+      let isOpen = false;
+      try {
+        options.memory.guard?.admit(access.share.holder);
+        // A reload may have replaced or removed the network while the key was looked up.
+        const network = this.#findNetwork(request);
+        const verify = headers['x-gatehouse-verify'];
+        openVerification(network, access, verify);
+        const usedUp = this.#usedUpQuota(access, network);
+        if (usedUp !== undefined) throw usedUp;
+        const socket = this.#completeHandshake(request, connection, head);
+        if (socket !== undefined) {
+          const caller = { network: network.config.slug, address: options.proxies.addressOf(request), headers };
+          const isPublic = access.publicCaller !== undefined;
+          const { keyToken } = access;
+          const own = keyToken === undefined ? key : `${key} ${keyToken.text}`;
+          const keySessions = this.#sessionsOf(isPublic ? access.account : digestOf(own), access);
+          const origin = options.proxies.originOf(request);
+          this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
+          isOpen = true;
+        }
+      } finally {
+        if (!isOpen) this.#counts.add(access, 'sockets', -1);
       }
-      options.memory.guard?.admit(access.share.holder);
-      // A reload may have replaced or removed the network while the key was looked up.
-      const network = this.#findNetwork(request);
-      const verify = headers['x-gatehouse-verify'];
-      openVerification(network, access, verify);
-      const usedUp = this.#usedUpQuota(access, network);
-      if (usedUp !== undefined) throw usedUp;
-      this.#checkSockets(access);
-      const socket = this.#completeHandshake(request, connection, head);
-      if (socket !== undefined) {
-        const caller = { network: network.config.slug, address: options.proxies.addressOf(request), headers };
-        const isPublic = access.publicCaller !== undefined;
-        const { keyToken } = access;
-        const own = keyToken === undefined ? key : `${key} ${keyToken.text}`;
-        const keySessions = this.#sessionsOf(isPublic ? access.account : digestOf(own), access);
-        const origin = options.proxies.originOf(request);
-        this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
-      }
-      logEntry?.write(socket === undefined ? 'aborted' : 'upgraded');
+      logEntry?.write(isOpen ? 'upgraded' : 'aborted');
     } catch (error) {
       const rejection = recordRejection(options, request, error);
       logEntry?.write(rejection.reason);
@@ -138,27 +135,15 @@ export class WebSocketUpgrades {
     }
   }
 
-  #whenSocketsShared(access: KeyAccess): Promise<void> | undefined {
-    const { account, max, all } = this.#socketLimits(access);
-    const shared = this.#accounts.whenShared(account, 'sockets', max);
-    return shared ?? (all && this.#accounts.whenShared(all.account, 'sockets', all.max));
-  }
-
-  /** @throws RpcError too-many-sockets */
-  #checkSockets(access: KeyAccess): void {
-    const { account, max, all } = this.#socketLimits(access);
-    if (this.#accounts.of(account).sockets >= max) throw new RpcError('too-many-sockets');
-    if (all !== undefined && this.#accounts.of(all.account).sockets >= all.max)
-      throw new RpcError('too-many-sockets', 'too many WebSockets without project id');
-  }
-
-  #socketLimits({ account, limits, publicCaller }: KeyAccess): SocketLimit & { readonly all: SocketLimit | undefined } {
+  /** Counts a socket that is about to open. @throws RpcError too-many-sockets (rejects with it) */
+  async #takeSocket(access: KeyAccess): Promise<void> {
     const { socketsPerKey } = this.#options;
-    const all = publicCaller && {
-      account: publicCaller.of.account,
-      max: publicCaller.of.total.sockets ?? socketsPerKey,
-    };
-    return { account, max: Math.min(socketsPerKey, limits?.sockets ?? Infinity), all };
+    const shortOf = await this.#counts.take(access, 'sockets', 1, {
+      own: Math.min(socketsPerKey, access.limits?.sockets ?? Infinity),
+      all: access.publicCaller?.of.total.sockets ?? socketsPerKey,
+    });
+    if (shortOf === 'own') throw new RpcError('too-many-sockets');
+    if (shortOf === 'all') throw new RpcError('too-many-sockets', 'too many WebSockets without project id');
   }
 
   #findNetwork(request: IncomingRequest): Network {
@@ -188,7 +173,7 @@ export class WebSocketUpgrades {
 
   #sessionsOf(digest: string, access: KeyAccess): KeySessions {
     const known = this.#keySessions.get(digest);
-    if (known === undefined) return new KeySessions(digest, access, this.#accounts);
+    if (known === undefined) return new KeySessions(digest, access, this.#counts);
     known.access = access;
     return known;
   }
