@@ -1,5 +1,4 @@
 import './config/young-heap.ts';
-import cluster from 'node:cluster';
 
 const { argv, env, stdin, stdout, stderr } = process;
 const args = argv.slice(2);
@@ -15,4 +14,4 @@ for (const stream of [stdout, stderr]) {
 const { runCommand } = await import('./program.ts');
 process.exitCode = await runCommand(args, { env, stdin, stdout, stderr });
 // Its channel to the primary keeps a worker alive.
-if (process.exitCode !== 0 && cluster.isWorker) process.exit();
+if (process.exitCode !== 0 && process.connected) process.exit();

@@ -13,12 +13,13 @@ import { drainDelayOf, isDevelopment, type Settings } from './config/settings.ts
 import { letYoungHeapGrow } from './config/young-heap.ts';
 import { serveShares } from './limits/machine-shares.ts';
 import { serveSums } from './limits/machine-sums.ts';
+import { serveOpenCounts } from './limits/open-counts.ts';
 import { isPackageFolder } from './network-files/load-networks.ts';
 import { loadLocalChain } from './networks/local-chains.ts';
 import type { Gateway } from './server/app.ts';
-import { isWorker, openWorkerLink } from './workers/open-worker-link.ts';
+import { openWorkerLink } from './workers/open-worker-link.ts';
 import { MachineSlots } from './workers/machine-slots.ts';
-import { Primary } from './workers/primary.ts';
+import { Primary, WORKER_ID } from './workers/primary.ts';
 import type { WorkerLink } from './workers/worker-link.ts';
 import { settingsOfWorker, thisMachine, workersOf } from './workers/worker-count.ts';
 
@@ -37,8 +38,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export async function start(active: Settings, env: Environment): Promise<void> {
   const log = openLog(active.LOG_LEVEL, shouldPrintReadableLog(env));
   const workers = workersOf(active, thisMachine());
-  if (isWorker) {
-    await startWorker(active, env, workers, log);
+  const workerId = env[WORKER_ID];
+  if (workerId !== undefined) {
+    await startWorker(active, env, Number(workerId), workers, log);
     return;
   }
   for (const warning of misspeltSettings(env)) log.warn(warning);
@@ -107,9 +109,10 @@ function stopWithSignals(
 
 /** The process that starts the workers, and serves no call itself. Its first worker prints the banner. */
 async function startPrimary(active: Settings, env: Environment, count: number, log: Log): Promise<void> {
-  const primary = new Primary({ count, log });
+  const primary = new Primary({ count, env, log });
   serveSums(primary.router);
   serveShares(primary.router);
+  serveOpenCounts(primary.router);
   new MachineSlots(primary.router, count).serve();
   stopWithSignals(active, env, log, {
     reload: () => {
@@ -122,18 +125,19 @@ async function startPrimary(active: Settings, env: Environment, count: number, l
   if (code !== 0) process.exit(code);
 }
 
-async function startWorker(active: Settings, env: Environment, count: number, log: Log): Promise<void> {
+async function startWorker(active: Settings, env: Environment, id: number, count: number, log: Log): Promise<void> {
   // The primary gets them too, and reloads or stops the workers.
   for (const signal of skippedByWorkers) process.on(signal, () => undefined);
   const serving: { gateway?: Gateway } = {};
   let isStopping = false;
-  const link = openWorkerLink(count, log, {
+  const link = openWorkerLink(id, count, log, {
     reload: () => void serving.gateway?.reload(),
     stop: (delayMs) => {
       isStopping = true;
       // A start is not waited for.
       void Promise.resolve(serving.gateway?.drain(delayMs)).finally(() => process.exit(0));
     },
+    end: () => process.exit(),
   });
   closeWithGrace(
     { delay: active.DRAIN_TIMEOUT_MS, logger: false, skip: [...skippedByWorkers] },

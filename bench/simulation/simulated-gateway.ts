@@ -8,6 +8,7 @@ import { openLog } from '../../gateway/config/log.ts';
 import { processBounds } from '../../gateway/config/process-bounds.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
+import { OpenCounts } from '../../gateway/limits/open-counts.ts';
 import { LocalChains } from '../../gateway/networks/local-chains.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import type { Configuration } from '../../gateway/network-files/configuration.ts';
@@ -22,6 +23,7 @@ import { compileResultCheck } from '../../gateway/spec/result-check.ts';
 import type { Condition } from '../../gateway/observability/event-list.ts';
 import type { Proof } from '../../gateway/jsonrpc/proof.ts';
 import { currentConditions } from '../../gateway/server/ops/current-conditions.ts';
+import { KeySessions } from '../../gateway/server/websocket/key-sessions.ts';
 import { SocketSubscriptions } from '../../gateway/subscriptions/socket-subscriptions.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
 import { UpstreamConditions } from '../../gateway/upstreams/upstream-conditions.ts';
@@ -126,7 +128,6 @@ export class SimulatedGateway {
   #openSocket(onMessage: (text: string) => void): ClientSocket {
     const access = this.#access;
     const caller = new Cancellation(access.share);
-    let openSubscriptions = 0;
     let isOpen = true;
     let end: (code: number) => void = () => undefined;
     const closed = new Promise<number>((resolve) => (end = resolve));
@@ -142,16 +143,7 @@ export class SimulatedGateway {
     };
     const subscriptions: SocketSubscriptions = new SocketSubscriptions({
       subscriptions: this.#network.subscriptions,
-      keySessions: {
-        access,
-        get openSubscriptions() {
-          return openSubscriptions;
-        },
-        openPublicSubscriptions: 0,
-        whenShared: () => undefined,
-        countSubscriptions: (change) => (openSubscriptions += change),
-        drain: () => undefined,
-      },
+      keySessions: new KeySessions('', access, new OpenCounts()),
       limiter: this.#limiter,
       session: { network: this.#network },
       max: SUBSCRIPTIONS_MAX,

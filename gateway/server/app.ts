@@ -349,14 +349,16 @@ export async function openGateway(
   };
   try {
     const main = { ...routeOptions, hasCalls: true, ops: hasOpsPort ? undefined : ops, pages };
-    const listener = await listen(portRouter(main), HOST, PORT, REQUEST_TIMEOUT_MS, connectionOptions, webSockets);
+    const address = { name: 'main', host: HOST, port: PORT, ports: link?.ports } as const;
+    const listener = await listen(portRouter(main), address, REQUEST_TIMEOUT_MS, connectionOptions, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
       const port = (): number => listener.port;
       const opsPages = pageRoutes({ ...pageOptions, hasStatus: hasOpsPages, hasDocs: false, links: opsLinks, port });
       const router = portRouter({ ...routeOptions, hasCalls: false, ops, pages: opsPages });
-      const opsListener = await listen(router, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, connectionOptions);
+      const opsAddress = { ...address, name: 'ops', host: settings.OPS_HOST ?? HOST, port: settings.OPS_PORT } as const;
+      const opsListener = await listen(router, opsAddress, 30_000, connectionOptions);
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }

@@ -2,6 +2,7 @@ import { RpcError, type RejectionRule } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { SocketAction } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import type { OpenLimits } from '../limits/open-counts.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import {
   costOf,
@@ -13,14 +14,11 @@ import {
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
 import { Subscription, type SendNotifications, type SubscriptionOptions } from './subscription.ts';
 
-/** The cost of the subscriptions that the account of a key has open. */
+/** Counts the cost of the subscriptions that the account of a key has open. */
 export interface OpenSubscriptions {
-  readonly openSubscriptions: number;
-  /** Open subscriptions of all callers without a key; 0 for a key. */
-  readonly openPublicSubscriptions: number;
-  /** Waits as `OpenCounts.whenShared` does, for the limit of the key and that of all callers without a key. */
-  whenShared(limit: number, publicLimit: number): Promise<void> | undefined;
-  countSubscriptions(change: number): void;
+  /** As `OpenCounts.take`. */
+  takeSubscriptions(cost: number, limits: OpenLimits): Promise<keyof OpenLimits | undefined>;
+  returnSubscriptions(cost: number): void;
 }
 
 export interface SocketSubscriptionsOptions {
@@ -108,17 +106,15 @@ export class SocketSubscriptions {
     const rule = forbidding(access, method, subscriptionParams);
     if (rule !== undefined) throw new RpcError('key-settings', undefined, { rule });
     const cost = costOf(subscriptionParams);
-    const maxForKey = access.limits?.subscriptions ?? max;
-    const maxForAll = access.publicCaller?.of.total.subscriptions ?? max;
-    let shared: Promise<void> | undefined;
-    while ((shared = keySessions.whenShared(maxForKey, maxForAll)) !== undefined) await shared;
-    if (keySessions.openSubscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
-    if (keySessions.openPublicSubscriptions + cost > maxForAll)
-      throw new RpcError('too-many-subscriptions', 'too many subscriptions without project id');
     const subscription = new Subscription(this.#parts, method, subscriptionParams);
-    subscription.release = keepValues(subscriptionParams, access.share, this.#parts.kept);
-    keySessions.countSubscriptions(cost);
+    const shortOf = await keySessions.takeSubscriptions(cost, {
+      own: access.limits?.subscriptions ?? max,
+      all: access.publicCaller?.of.total.subscriptions ?? max,
+    });
+    if (shortOf === 'own') throw new RpcError('too-many-subscriptions');
+    if (shortOf === 'all') throw new RpcError('too-many-subscriptions', 'too many subscriptions without project id');
     try {
+      subscription.release = keepValues(subscriptionParams, access.share, this.#parts.kept);
       const level = levelOf(verifiedLike[subscriptionParams.kind]);
       subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription, level);
       // The permissions may have changed while it was opened.
@@ -128,7 +124,7 @@ export class SocketSubscriptions {
         throw new RpcError('key-settings', undefined, { rule });
       }
     } catch (error) {
-      keySessions.countSubscriptions(-cost);
+      keySessions.returnSubscriptions(cost);
       subscription.release();
       subscription.isClosed = true;
       throw error;
@@ -148,7 +144,7 @@ export class SocketSubscriptions {
     subscription.isClosed = true;
     subscription.unsubscribe();
     subscription.release();
-    this.#parts.keySessions.countSubscriptions(-costOf(subscription.params));
+    this.#parts.keySessions.returnSubscriptions(costOf(subscription.params));
     this.#parts.subscriptions.metrics[subscription.params.kind].closed();
   }
 }

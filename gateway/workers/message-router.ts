@@ -32,7 +32,7 @@ export class MessageRouter {
   /** Until when others wait for a worker, because it is current. */
   readonly #currentUntil = new Map<number, number>();
   readonly #onError: (error: unknown) => void;
-  #onEnd: (worker: number) => void = () => undefined;
+  readonly #endHandlers: ((worker: number) => void)[] = [];
   #lastId = 0;
 
   /** @param onError a defect of a handler, whose request has no result */
@@ -52,7 +52,7 @@ export class MessageRouter {
 
   /** @param handler called when a worker has ended, after its last request */
   onEnd(handler: (worker: number) => void): void {
-    this.#onEnd = handler;
+    this.#endHandlers.push(handler);
   }
 
   /** Whether the worker has joined and not ended. */
@@ -90,7 +90,7 @@ export class MessageRouter {
       } else if (request.waiting.delete(worker)) this.#endIfComplete(key, request);
     }
     this.sendAll({ kind: 'workers', ids: this.ids });
-    this.#onEnd(worker);
+    for (const handler of this.#endHandlers) handler(worker);
   }
 
   sendAll(message: MessageToWorker): void {

@@ -21,8 +21,24 @@ export type MessageToPrimary =
   | { readonly kind: 'joined' }
   /** The worker listens. */
   | { readonly kind: 'ready' }
+  /** The worker serves the connection with this id. @param open its connections */
+  | { readonly kind: 'accepted'; readonly id: number; readonly open: number }
+  /** The worker has received the connection too late. */
+  | { readonly kind: 'declined'; readonly id: number; readonly open: number }
   /** The event loop of the worker turns. */
-  | { readonly kind: 'alive' };
+  | { readonly kind: 'alive'; readonly open: number };
+
+/** Comes with a socket. */
+export interface ConnectionMessage {
+  readonly kind: 'connection';
+  readonly id: number;
+  /** The name of the port. */
+  readonly port: string;
+  /** Unix time in ms: other clocks differ between processes. */
+  readonly sentAt: number;
+  /** The worker declines it after this time: another one may have got it. */
+  readonly validMs: number;
+}
 
 export type MessageToWorker =
   | {
@@ -36,6 +52,7 @@ export type MessageToWorker =
   | { readonly kind: 'responses'; readonly id: number; readonly results: readonly unknown[] }
   /** The ids of all workers that have joined, in ascending order. */
   | { readonly kind: 'workers'; readonly ids: readonly number[] }
+  | ConnectionMessage
   | { readonly kind: 'reload' }
   /** Drains and ends the worker. @param delayMs until it stops listening */
   | { readonly kind: 'stop'; readonly delayMs: number };

@@ -1,42 +1,43 @@
-import cluster from 'node:cluster';
+import type { Socket } from 'node:net';
 import { clock } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
-import type { MessageToWorker } from './messages.ts';
+import type { MessageToPrimary, MessageToWorker } from './messages.ts';
 import { ALIVE_INTERVAL_MS } from './primary.ts';
 import { WorkerLink } from './worker-link.ts';
+import { WorkerPorts } from './worker-ports.ts';
 
 export interface WorkerEvents {
   readonly reload: () => void;
   /** @param delayMs until it stops listening */
   readonly stop: (delayMs: number) => void;
+  /** The primary has ended. */
+  readonly end: () => void;
 }
 
-/** Whether this process is a worker of a primary. */
-export const isWorker = cluster.isWorker;
-
 /** Connects this worker with its primary. */
-export function openWorkerLink(count: number, log: Log, events: WorkerEvents): WorkerLink {
-  const { worker } = cluster;
-  if (worker === undefined) throw new Error('this process is no worker');
-  // Node ends this process when the channel to the primary closes.
+export function openWorkerLink(id: number, count: number, log: Log, events: WorkerEvents): WorkerLink {
+  const send = (message: MessageToPrimary): void => {
+    if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
+  };
   const link = new WorkerLink({
-    id: worker.id,
+    id,
     count,
-    send: (message) => {
-      if (worker.isConnected()) worker.send(message, () => undefined);
-    },
+    send,
     onError: (error) => {
       log.error(causeOf(error), 'internal error in a request of another worker');
     },
   });
-  worker.on('message', (message: MessageToWorker) => {
+  const ports = (link.ports = new WorkerPorts(link.request.bind(link, 'primary'), send));
+  process.on('message', (message: MessageToWorker, socket: Socket | undefined) => {
     if (message.kind === 'reload') events.reload();
     else if (message.kind === 'stop') events.stop(message.delayMs);
+    else if (message.kind === 'connection') ports.received(message, socket);
     else link.received(message);
   });
+  process.once('disconnect', events.end);
   clock
     .setInterval(() => {
-      worker.send({ kind: 'alive' }, () => undefined);
+      send({ kind: 'alive', open: ports.open });
     }, ALIVE_INTERVAL_MS)
     .unref();
   return link;

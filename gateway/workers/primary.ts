@@ -1,16 +1,15 @@
-import cluster, { type Worker } from 'node:cluster';
+import { fork, type ChildProcess } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { clock, type Timer } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import { MessageRouter } from './message-router.ts';
 import type { MessageToPrimary, MessageToWorker } from './messages.ts';
-import { reassignConnections } from './reassign-connections.ts';
 import { restartAt, runOf, type WorkerRun, type WorkerTimes } from './restart-policy.ts';
+import { SharedPorts } from './shared-ports.ts';
 
 /** Workers report that their event loop turns. */
 export const ALIVE_INTERVAL_MS = 500;
-/** Without a message for this time, a worker gets no connections. */
-const SILENT_MS = 2 * ALIVE_INTERVAL_MS;
 /** Without a message for this time, a worker hangs, and is replaced. A garbage collection takes up to 0.3 s. */
 const HANG_MS = 5_000;
 /** The same for a worker that has not joined: its start blocks the event loop for longer. */
@@ -18,11 +17,16 @@ const START_MS = 60_000;
 /** A worker joins within this time of its start, also if its event loop turns. */
 const JOIN_MS = 300_000;
 
+/** Environment variable of a worker: its id. */
+export const WORKER_ID = 'GATEHOUSE_WORKER_ID';
+
 /** How a worker ended that was not stopped. */
 export type WorkerEnd = 'crashed' | 'hung';
 
 interface RunningWorker {
-  readonly worker: Worker;
+  /** Starts at 1, and is never used again. */
+  readonly id: number;
+  readonly child: ChildProcess;
   readonly startedAt: number;
   /** Short runs in a row at its place before this one. */
   readonly shortRuns: number;
@@ -36,6 +40,8 @@ interface RunningWorker {
 export interface PrimaryOptions {
   /** How many workers serve. */
   readonly count: number;
+  /** Of the workers, without their ids. */
+  readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
 }
 
@@ -48,7 +54,9 @@ export class Primary {
   /** Workers that ended and were not stopped. */
   readonly ends: Record<WorkerEnd, number> = { crashed: 0, hung: 0 };
   readonly #options: PrimaryOptions;
+  readonly #ports = new SharedPorts();
   readonly #running = new Map<number, RunningWorker>();
+  #lastId = 0;
   readonly #timer: Timer;
   /** The places without a worker, by the runs of their last ones. */
   #vacant: WorkerRun[] = [];
@@ -65,9 +73,7 @@ export class Primary {
     this.router = new MessageRouter((error) => {
       options.log.error(causeOf(error), 'internal error in a request of a worker');
     });
-    // Messages have Maps and Buffers, which JSON has not. Connections go to the workers in turn.
-    cluster.setupPrimary({ serialization: 'advanced' });
-    cluster.schedulingPolicy = cluster.SCHED_RR;
+    this.#ports.serve(this.router);
     const secret = random.bytes(32);
     this.router.on('secret', () => secret);
     this.router.on('workers', () => ({ running: this.running, ends: this.ends }));
@@ -119,10 +125,10 @@ export class Primary {
       this.#onEmpty = resolve;
     });
     if (this.#running.size === 0) return;
-    for (const { worker, hasJoined } of this.#running.values()) {
+    for (const { child, hasJoined } of this.#running.values()) {
       // One that has not joined does not listen, and may not receive messages yet.
-      if (hasJoined) sendTo(worker, { kind: 'stop', delayMs });
-      else worker.process.kill('SIGKILL');
+      if (hasJoined) sendTo(child, { kind: 'stop', delayMs });
+      else child.kill('SIGKILL');
     }
     await ended;
   }
@@ -130,35 +136,46 @@ export class Primary {
   #fork(shortRuns: number): void {
     const now = clock.now();
     this.#lastStartAt = now;
-    const worker = cluster.fork();
+    const id = ++this.#lastId;
+    const [program = '', ...args] = process.argv.slice(1);
+    // Messages have Maps and Buffers, which JSON has not.
+    const child = fork(program, args, {
+      serialization: 'advanced',
+      env: { ...this.#options.env, [WORKER_ID]: String(id) },
+    });
     const times = { startedAt: now, aliveAt: now, shortRuns };
-    const running = { worker, ...times, hasJoined: false, isReady: false, isHung: false };
-    this.#running.set(worker.id, running);
-    reassignConnections(
-      worker,
-      () => clock.now() - running.aliveAt > SILENT_MS,
-      () => [...this.#running.values()].some((each) => each !== running && each.isReady),
-    );
-    worker.on('message', (message: MessageToPrimary) => {
+    const running = { id, child, ...times, hasJoined: false, isReady: false, isHung: false };
+    this.#running.set(id, running);
+    child.on('message', (message: MessageToPrimary) => {
       this.#received(running, message);
     });
     // A message to a process that has just ended; or the system cannot start a process: then there is no `exit`.
-    worker.on('error', () => {
-      if (worker.process.pid === undefined) this.#ended(running, null, null);
+    child.on('error', () => {
+      if (child.pid === undefined) this.#ended(running, null, null);
     });
-    worker.once('exit', (code: number | null, signal: string | null) => {
-      this.#ended(running, code, signal);
+    // Its last messages arrive before `disconnect`, which may be after `exit`.
+    let exit: readonly [number | null, string | null] | undefined;
+    const endIfBoth = (): void => {
+      if (exit !== undefined && !child.connected) this.#ended(running, ...exit);
+    };
+    child.once('disconnect', endIfBoth);
+    child.once('exit', (...codes) => {
+      exit = codes;
+      endIfBoth();
     });
   }
 
   #received(running: RunningWorker, message: MessageToPrimary): void {
-    const { worker } = running;
+    const { id, child } = running;
     running.aliveAt = clock.now();
     switch (message.kind) {
       case 'joined':
         running.hasJoined = true;
-        this.router.add(worker.id, (sent) => {
-          sendTo(worker, sent);
+        this.#ports.add(id, (sent, socket) => {
+          sendTo(child, sent, socket);
+        });
+        this.router.add(id, (sent) => {
+          sendTo(child, sent);
         });
         break;
       case 'ready':
@@ -167,19 +184,27 @@ export class Primary {
         this.#onReady();
         break;
       case 'alive':
+        this.#ports.heard(id, message.open);
+        break;
+      case 'accepted':
+        this.#ports.accepted(id, message.id, message.open);
+        break;
+      case 'declined':
+        this.#ports.declined(id, message.id, message.open);
         break;
       default:
-        this.router.received(worker.id, message);
+        this.router.received(id, message);
     }
   }
 
   #ended(
-    { worker, startedAt, shortRuns, isHung, isReady }: RunningWorker,
+    { id, startedAt, shortRuns, isHung, isReady }: RunningWorker,
     code: number | null,
     signal: string | null,
   ): void {
-    if (!this.#running.delete(worker.id)) return;
-    this.router.remove(worker.id);
+    if (!this.#running.delete(id)) return;
+    this.router.remove(id);
+    void this.#ports.remove(id);
     if (this.#isStopping) {
       if (this.#running.size === 0) {
         clock.clearInterval(this.#timer);
@@ -198,7 +223,7 @@ export class Primary {
     const run = runOf(startedAt, now, isReady, shortRuns);
     this.#vacant.push(run);
     const restartInMs = Math.max(0, Math.round(restartAt(run, this.#times) - now));
-    this.#options.log.error({ worker: worker.id, end, code, signal, restartInMs }, 'a worker has ended');
+    this.#options.log.error({ worker: id, end, code, signal, restartInMs }, 'a worker has ended');
     this.#fillPlaces(now);
   }
 
@@ -236,7 +261,7 @@ export class Primary {
       if (wasStopped) running.aliveAt = now;
       if (running.isHung || !hangs(running, now)) continue;
       running.isHung = true;
-      running.worker.process.kill('SIGKILL');
+      running.child.kill('SIGKILL');
     }
   }
 }
@@ -250,6 +275,6 @@ export function hangs(
 }
 
 /** A worker that has ended gets no message. */
-function sendTo(worker: Worker, message: MessageToWorker): void {
-  if (worker.isConnected()) worker.send(message, () => undefined);
+function sendTo(child: ChildProcess, message: MessageToWorker, socket?: Socket): void {
+  if (child.connected) child.send(message, socket, { keepOpen: true }, () => undefined);
 }

@@ -1,6 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import { CURRENT_MS, CURRENT_TOPIC, type RequestHandler } from './message-router.ts';
 import type { MessageToPrimary, MessageToWorker, Recipient, ResponseWait } from './messages.ts';
+import type { WorkerPorts } from './worker-ports.ts';
 
 /** A worker that hangs is waited for this long by default, and killed later. */
 const MAX_WAIT_MS = 1_000;
@@ -19,6 +20,8 @@ export interface WorkerLinkOptions {
 export class WorkerLink {
   readonly id: number;
   readonly count: number;
+  /** Undefined: the worker listens itself. */
+  ports: WorkerPorts | undefined;
   readonly #send: (message: MessageToPrimary) => void;
   readonly #onError: (error: unknown) => void;
   readonly #handlers = new Map<string, RequestHandler>();

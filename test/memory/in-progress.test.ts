@@ -22,8 +22,7 @@ it('keeps the connection of a request that has sent a transaction while memory i
       reservation.mustDeliver = request.url === '/sends';
       respond.push(() => response.end('delivered'));
     },
-    '127.0.0.1',
-    0,
+    { name: 'main', host: '127.0.0.1', port: 0 },
     60_000,
     {
       memory,

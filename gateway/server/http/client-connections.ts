@@ -69,6 +69,14 @@ export class ClientConnections {
     return [...this.#open, ...this.#upgraded].map(({ socket }) => socket);
   }
 
+  /** Resolves when no connection is open. */
+  async allClosed(): Promise<void> {
+    while (this.#open.size + this.#upgraded.size > 0) {
+      const [connection] = this.#open.size > 0 ? this.#open : this.#upgraded;
+      await new Promise((resolve) => connection?.socket.once('close', resolve));
+    }
+  }
+
   #delete(connection: ClientConnection): void {
     this.#open.delete(connection);
     if (this.#open.size > 0) return;

@@ -5,7 +5,6 @@ import type { ClientConnections } from './client-connections.ts';
 const CLOSE_IDLE_EVERY_MS = 50;
 /** How long a new connection may take to send its first byte. */
 const FIRST_BYTE_TIMEOUT_MS = 250;
-const TICKS_MAX = 1_000;
 
 /**
  * Makes each response close its connection from now on. Otherwise a client or load balancer might send its next call while the
@@ -22,18 +21,6 @@ export function announceClose(server: Server, { open }: ClientConnections): void
     response.shouldKeepAlive = false;
   };
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, announce);
-}
-
-/** Waits until no connection is in the backlog. Those that are there when listening ends are reset. */
-export async function waitForIdleBacklog(server: Server): Promise<void> {
-  let hasAccepted = true;
-  const onConnection = (): void => void (hasAccepted = true);
-  server.on('connection', onConnection);
-  for (let ticks = 0; hasAccepted && ticks < TICKS_MAX; ticks++) {
-    hasAccepted = false;
-    await clock.nextTurn();
-  }
-  server.off('connection', onConnection);
 }
 
 /** Stops accepting connections, waits for requests in progress, and destroys connections after `timeoutMs`. */
@@ -54,6 +41,8 @@ export async function closeServer(server: Server, connections: ClientConnections
     for (const socket of connections.sockets) socket.destroy();
   }, timeoutMs);
   await closed;
+  // The server does not know connections that another process has accepted.
+  await connections.allClosed();
   clock.clearTimeout(firstByteTimer);
   clock.clearInterval(idleTimer);
   clock.clearTimeout(deadlineTimer);

@@ -2,9 +2,11 @@ import { createServer, type IncomingMessage, type ServerResponse, type Server } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { clock } from '../../clock/clock.ts';
+import { waitForIdleBacklog } from '../../event-loop/idle-backlog.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
+import type { WorkerPorts } from '../../workers/worker-ports.ts';
 import {
   connectionOf,
   IncomingRequest,
@@ -14,7 +16,7 @@ import {
   type RequestHandler,
 } from './client-connection.ts';
 import { ClientConnections } from './client-connections.ts';
-import { closeServer, announceClose, waitForIdleBacklog } from './drain-server.ts';
+import { closeServer, announceClose } from './drain-server.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
@@ -44,14 +46,23 @@ export interface UpgradeHandler {
   drain(timeoutMs: number): void;
 }
 
+/** Where a server listens. */
+export interface ListenAddress {
+  /** The use of the port. */
+  readonly name: 'main' | 'ops';
+  readonly host: string;
+  readonly port: number;
+  /** Of one of several workers; undefined: the server listens itself. */
+  readonly ports?: Pick<WorkerPorts, 'listen' | 'close'> | undefined;
+}
+
 /**
  * @param upgradeHandler undefined: upgrades are ignored, and the request is served over HTTP
  * @throws Error of the system if the address is in use or not local
  */
 export async function listen(
   handle: RequestHandler,
-  host: string,
-  port: number,
+  { name, host, port, ports }: ListenAddress,
   requestTimeoutMs: number,
   connectionOptions: ConnectionOptions,
   upgradeHandler?: UpgradeHandler,
@@ -133,17 +144,23 @@ export async function listen(
       }
     });
   }
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, host, resolve);
-  });
+  let activePort: number;
+  if (ports === undefined) {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen(port, host, resolve);
+    });
+    activePort = (server.address() as AddressInfo).port;
+  } else {
+    activePort = await ports.listen({ name, host, port }, (socket) => server.emit('connection', socket));
+    // Node checks the time limits of requests from this event on.
+    server.emit('listening');
+  }
   return {
-    port: (server.address() as AddressInfo).port,
+    port: activePort,
     drain: async (timeoutMs, delayMs = 0) => {
       announceClose(server, connections);
-      if (delayMs > 0) {
-        await clock.sleep(delayMs);
-        await waitForIdleBacklog(server);
-      }
+      if (delayMs > 0) await clock.sleep(delayMs);
+      await (ports === undefined ? delayMs > 0 && waitForIdleBacklog(server) : ports.close(name));
       upgradeHandler?.drain(timeoutMs);
       await closeServer(server, connections, timeoutMs);
     },

@@ -6,6 +6,7 @@ import { openVerification } from '../../call/verification.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
+import { OpenCounts } from '../../limits/open-counts.ts';
 import type { IncomingRequest } from '../http/client-connection.ts';
 import { accessOf, checkAccess, keyOf, recordRejection } from '../http/find-caller.ts';
 import type { RequestOptions } from '../http/request-options.ts';
@@ -14,7 +15,7 @@ import type { Network } from '../../call/call.ts';
 import type { ProcessBounds } from '../../config/process-bounds.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
-import { KeySessions, OpenCounts } from './key-sessions.ts';
+import { KeySessions } from './key-sessions.ts';
 import { TICK_MS, type SessionOptions } from './session-options.ts';
 import { Session } from './session.ts';
 import { MAX_FRAGMENTS } from './ws-internals.ts';
@@ -30,11 +31,6 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly link: WorkerLink | undefined;
 }
 
-interface SocketLimit {
-  readonly account: string;
-  readonly max: number;
-}
-
 /**
  * Handles upgrades at `<base>/ws/v3/<KEY>`, and at `<base>/ws` without a key. Closes their sockets when a call with their key
  * would be rejected.
@@ -43,13 +39,13 @@ export class WebSocketUpgrades {
   readonly #options: WebSocketUpgradesOptions;
   readonly #server: WebSocketServer;
   readonly #keySessions = new Map<string, KeySessions>();
-  readonly #accounts: OpenCounts;
+  readonly #counts: OpenCounts;
   #timer: Timer | undefined;
   #isDraining = false;
 
   constructor(options: WebSocketUpgradesOptions) {
     this.#options = options;
-    this.#accounts = new OpenCounts(options.link);
+    this.#counts = new OpenCounts(options.link);
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
@@ -71,28 +67,29 @@ export class WebSocketUpgrades {
       checkAccess(options, request, found);
       const { id: requestId, access, headers } = request;
       // A key that is revoked meanwhile is found by the checks of open sockets.
-      let shared: Promise<void> | undefined;
-      while ((shared = this.#whenSocketsShared(access)) !== undefined) {
-        this.#checkSockets(access);
-        await shared;
+      await this.#takeSocket(access);
+      let isOpen = false;
+      try {
+        options.memory.guard?.admit(access.share.holder);
+        // A reload may have replaced or removed the network while the key was looked up.
+        const network = this.#findNetwork(request);
+        const verify = headers['x-gatehouse-verify'];
+        openVerification(network, access, verify);
+        const usedUp = this.#usedUpQuota(access, network);
+        if (usedUp !== undefined) throw usedUp;
+        const socket = this.#completeHandshake(request, connection, head);
+        if (socket !== undefined) {
+          const caller = { network: network.config.slug, address: options.proxies.addressOf(request), headers };
+          const digest = access.publicCaller === undefined ? digestOf(key) : access.account;
+          const keySessions = this.#sessionsOf(digest, found, access !== found);
+          const origin = options.proxies.originOf(request);
+          this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
+          isOpen = true;
+        }
+      } finally {
+        if (!isOpen) this.#counts.add(access, 'sockets', -1);
       }
-      options.memory.guard?.admit(access.share.holder);
-      // A reload may have replaced or removed the network while the key was looked up.
-      const network = this.#findNetwork(request);
-      const verify = headers['x-gatehouse-verify'];
-      openVerification(network, access, verify);
-      const usedUp = this.#usedUpQuota(access, network);
-      if (usedUp !== undefined) throw usedUp;
-      this.#checkSockets(access);
-      const socket = this.#completeHandshake(request, connection, head);
-      if (socket !== undefined) {
-        const caller = { network: network.config.slug, address: options.proxies.addressOf(request), headers };
-        const digest = access.publicCaller === undefined ? digestOf(key) : access.account;
-        const keySessions = this.#sessionsOf(digest, found, access !== found);
-        const origin = options.proxies.originOf(request);
-        this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
-      }
-      logEntry?.write(socket === undefined ? 'aborted' : 'upgraded');
+      logEntry?.write(isOpen ? 'upgraded' : 'aborted');
     } catch (error) {
       const rejection = recordRejection(options, request, error);
       logEntry?.write(rejection.reason);
@@ -134,27 +131,15 @@ export class WebSocketUpgrades {
     }
   }
 
-  #whenSocketsShared(access: KeyAccess): Promise<void> | undefined {
-    const { account, max, all } = this.#socketLimits(access);
-    const shared = this.#accounts.whenShared(account, 'sockets', max);
-    return shared ?? (all && this.#accounts.whenShared(all.account, 'sockets', all.max));
-  }
-
-  /** @throws RpcError too-many-sockets */
-  #checkSockets(access: KeyAccess): void {
-    const { account, max, all } = this.#socketLimits(access);
-    if (this.#accounts.of(account).sockets >= max) throw new RpcError('too-many-sockets');
-    if (all !== undefined && this.#accounts.of(all.account).sockets >= all.max)
-      throw new RpcError('too-many-sockets', 'too many WebSockets without project id');
-  }
-
-  #socketLimits({ account, limits, publicCaller }: KeyAccess): SocketLimit & { readonly all: SocketLimit | undefined } {
+  /** Counts a socket that is about to open. @throws RpcError too-many-sockets (rejects with it) */
+  async #takeSocket(access: KeyAccess): Promise<void> {
     const { socketsPerKey } = this.#options.bounds;
-    const all = publicCaller && {
-      account: publicCaller.of.account,
-      max: publicCaller.of.total.sockets ?? socketsPerKey,
-    };
-    return { account, max: limits?.sockets ?? socketsPerKey, all };
+    const shortOf = await this.#counts.take(access, 'sockets', 1, {
+      own: access.limits?.sockets ?? socketsPerKey,
+      all: access.publicCaller?.of.total.sockets ?? socketsPerKey,
+    });
+    if (shortOf === 'own') throw new RpcError('too-many-sockets');
+    if (shortOf === 'all') throw new RpcError('too-many-sockets', 'too many WebSockets without project id');
   }
 
   #findNetwork(request: IncomingRequest): Network {
@@ -184,7 +169,7 @@ export class WebSocketUpgrades {
 
   /** @param found access before `hasSecret` */
   #sessionsOf(digest: string, found: KeyAccess, hasSecret: boolean): KeySessions {
-    const opened = new KeySessions(digest, found, this.#accounts, hasSecret);
+    const opened = new KeySessions(digest, found, this.#counts, hasSecret);
     const known = this.#keySessions.get(opened.name);
     if (known === undefined) return opened;
     known.found = found;

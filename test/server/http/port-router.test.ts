@@ -122,7 +122,8 @@ describe('an error of a layer', () => {
       nextRequestId: createRequestIds(),
     };
     const handle = portRouter({ ...options, ...others } as unknown as PortRouterOptions);
-    listener = await listen(handle, '127.0.0.1', 0, 60_000, { ...options, holderOf, connectionsMax: 10 });
+    const address = { name: 'main', host: '127.0.0.1', port: 0 } as const;
+    listener = await listen(handle, address, 60_000, { ...options, holderOf, connectionsMax: 10 });
   });
   afterAll(() => listener.drain(100));
 

@@ -1,7 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { compileAccess, type KeyAccess } from '../../../gateway/auth/key-access.ts';
-import { KeySessions, OpenCounts } from '../../../gateway/server/websocket/key-sessions.ts';
+import { OpenCounts } from '../../../gateway/limits/open-counts.ts';
+import { KeySessions } from '../../../gateway/server/websocket/key-sessions.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startFakeNode } from '../../support/fake-node.ts';
 import { network, startGateway } from '../../support/gateway.ts';
@@ -37,20 +38,32 @@ it('the open sockets of a key count for the team that it has now', async () => {
   await eventually(async () => (await tryOpen(after)) !== undefined);
 });
 
-it('so do its subscriptions', () => {
+it('so do its subscriptions', async () => {
   const accessOf = (team: string): KeyAccess =>
     compileAccess({ id: 'key', name: 'key', createdAt, permissions: { team } });
   const counts = new OpenCounts();
-  const [one, other] = [
-    new KeySessions('digest', accessOf('before'), counts),
-    new KeySessions('other', accessOf('before'), counts),
-  ];
-  one.countSubscriptions(3);
-  other.countSubscriptions(2);
-  expect([one.openSubscriptions, other.openSubscriptions]).toEqual([5, 5]);
+  const [one, other, after] = ['before', 'before', 'after'].map(
+    (team) => new KeySessions('digest', accessOf(team), counts),
+  ) as [KeySessions, KeySessions, KeySessions];
+  const limits = { own: 5, all: Infinity };
+  expect(await one.takeSubscriptions(3, limits)).toBeUndefined();
+  expect(await other.takeSubscriptions(3, limits)).toBe('own');
+  expect(await other.takeSubscriptions(2, limits)).toBeUndefined();
   one.found = accessOf('after');
-  expect([one.openSubscriptions, other.openSubscriptions]).toEqual([3, 2]);
-  one.countSubscriptions(-3);
-  other.countSubscriptions(-2);
-  expect([one.openSubscriptions, other.openSubscriptions]).toEqual([0, 0]);
+  expect(await after.takeSubscriptions(3, limits)).toBe('own');
+  expect(await other.takeSubscriptions(3, limits)).toBeUndefined();
+  one.returnSubscriptions(3);
+  expect(await after.takeSubscriptions(5, limits)).toBeUndefined();
+});
+
+it('one that is counted while its key changes counts for the team that the key has then', async () => {
+  const accessOf = (team: string): KeyAccess =>
+    compileAccess({ id: 'key', name: 'key', createdAt, permissions: { team } });
+  const counts = new OpenCounts();
+  const sessions = new KeySessions('digest', accessOf('before'), counts);
+  const taking = sessions.takeSubscriptions(3, { own: 3, all: Infinity });
+  sessions.found = accessOf('after');
+  await taking;
+  expect(await counts.take(accessOf('before'), 'subscriptions', 3, { own: 3, all: Infinity })).toBeUndefined();
+  expect(await counts.take(accessOf('after'), 'subscriptions', 1, { own: 3, all: Infinity })).toBe('own');
 });

@@ -1,0 +1,231 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { clock, type Timer } from '../clock/clock.ts';
+import { waitForIdleBacklog } from '../event-loop/idle-backlog.ts';
+import type { MessageRouter } from './message-router.ts';
+import type { ConnectionMessage } from './messages.ts';
+
+export const OPEN_PORT_TOPIC = 'open-port';
+export const CLOSE_PORT_TOPIC = 'close-port';
+
+/** A worker accepts a connection within this time, or another one gets it; twice the time at each further attempt. */
+const ACCEPT_MS = 100;
+/** A worker declines a connection after this part of the time: its response needs the rest. */
+const VALID_PART = 3 / 4;
+
+/** The last worker of a port gets those that still wait before it stops listening. */
+const CLOSE_CHECK_MS = 5;
+
+/** What a worker listens to. */
+export interface PortRequest {
+  /** The use of the port: the same in all workers. */
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The port of the system, or the members of its error. */
+export type PortResponse = { readonly port: number } | { readonly error: object };
+
+type SendConnection = (message: ConnectionMessage, socket: Socket) => void;
+
+interface SharedPort {
+  readonly name: string;
+  readonly server: Server;
+  /** Of the system. */
+  readonly number: number;
+  readonly workers: Set<ReceivingWorker>;
+}
+
+interface ReceivingWorker {
+  readonly send: SendConnection;
+  /** Its open connections, as of its latest message. */
+  open: number;
+  /** What it was sent, until another worker may have it. */
+  offered: Connection | undefined;
+  /** The id of the connection that it has neither accepted nor declined: it gets no other one meanwhile. */
+  pending: number | undefined;
+  /** The place of its latest connection, among those that all workers were sent. */
+  latest: number;
+}
+
+/** A connection that no worker has accepted yet. */
+interface Connection {
+  readonly id: number;
+  readonly port: SharedPort;
+  readonly socket: Socket;
+  attempts: number;
+  timer: Timer | undefined;
+}
+
+/**
+ * Listens for all workers, in the primary. Each connection goes to the worker with the fewest, one at a time. It is open here until
+ * a worker has accepted it, so that it goes to another one if the worker hangs or ends.
+ */
+export class SharedPorts {
+  readonly #ports = new Map<string, Promise<SharedPort>>();
+  readonly #workers = new Map<number, ReceivingWorker>();
+  /** Port numbers by name: a port that is opened again has the same one. */
+  readonly #numbers = new Map<string, number>();
+  /** The next one is first. */
+  #waiting: Connection[] = [];
+  #lastId = 0;
+  #sent = 0;
+
+  serve(router: MessageRouter): void {
+    router.on(OPEN_PORT_TOPIC, (request: PortRequest, worker) => this.#open(request, worker));
+    router.on(CLOSE_PORT_TOPIC, (name: string, worker) => this.#close(name, worker));
+  }
+
+  /** The worker may open ports from now on. */
+  add(id: number, send: SendConnection): void {
+    this.#workers.set(id, { send, open: 0, offered: undefined, pending: undefined, latest: 0 });
+  }
+
+  /** The worker has ended, and all its messages were received. */
+  async remove(id: number): Promise<void> {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    this.#workers.delete(id);
+    this.#withdraw(worker);
+    for (const opening of this.#ports.values()) {
+      const port = await opening.catch(() => undefined);
+      if (port !== undefined) this.#removeFrom(port, worker);
+    }
+    this.#sendWaiting();
+  }
+
+  /** The worker serves the connection. @param open its connections */
+  accepted(id: number, connection: number, open: number): void {
+    const worker = this.#responded(id, connection, open);
+    const accepted = worker?.offered ?? this.#waiting.find((one) => one.id === connection);
+    this.#waiting = this.#waiting.filter((one) => one !== accepted);
+    if (worker !== undefined) this.#forget(worker);
+    // The worker has a descriptor of its own.
+    accepted?.socket.destroy();
+    this.#sendWaiting();
+  }
+
+  /** The worker received the connection too late. */
+  declined(id: number, connection: number, open: number): void {
+    const worker = this.#responded(id, connection, open);
+    if (worker !== undefined) this.#withdraw(worker);
+    this.#sendWaiting();
+  }
+
+  /** @param open the connections of the worker */
+  heard(id: number, open: number): void {
+    const worker = this.#workers.get(id);
+    if (worker !== undefined) worker.open = open;
+  }
+
+  async #open(request: PortRequest, id: number): Promise<PortResponse> {
+    const { name } = request;
+    let opening = this.#ports.get(name);
+    if (opening === undefined) {
+      opening = this.#listen({ ...request, port: this.#numbers.get(name) ?? request.port });
+      this.#ports.set(name, opening);
+    }
+    try {
+      const port = await opening;
+      this.#numbers.set(name, port.number);
+      const worker = this.#workers.get(id);
+      if (worker !== undefined) port.workers.add(worker);
+      else if (port.workers.size === 0) this.#stopListening(port);
+      return { port: port.number };
+    } catch (error) {
+      if (this.#ports.get(name) === opening) this.#ports.delete(name);
+      // The clone of an error has no code.
+      return { error: Object.assign({ message: (error as Error).message }, error) };
+    }
+  }
+
+  /** Resolves when the worker gets no more connections, after those that the system has accepted. */
+  async #close(name: string, id: number): Promise<void> {
+    const [port, worker] = [await this.#ports.get(name), this.#workers.get(id)];
+    if (port === undefined || worker === undefined) return;
+    if (port.workers.size === 1) {
+      await waitForIdleBacklog(port.server);
+      while (this.#waiting.some((one) => one.port === port)) await clock.sleep(CLOSE_CHECK_MS);
+    }
+    this.#removeFrom(port, worker);
+  }
+
+  async #listen({ name, host, port: number }: PortRequest): Promise<SharedPort> {
+    // As node:http does it. Only workers read from the connections.
+    const server = createServer({ pauseOnConnect: true, noDelay: true });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen(number, host, resolve);
+    });
+    // The system could not accept a connection, such as without a free descriptor. It has closed it.
+    server.on('error', () => undefined);
+    const port = { name, server, number: (server.address() as AddressInfo).port, workers: new Set<ReceivingWorker>() };
+    server.on('connection', (socket) => {
+      this.#waiting.push({ id: ++this.#lastId, port, socket, attempts: 0, timer: undefined });
+      this.#sendWaiting();
+    });
+    return port;
+  }
+
+  #removeFrom(port: SharedPort, worker: ReceivingWorker): void {
+    if (port.workers.delete(worker) && port.workers.size === 0) this.#stopListening(port);
+  }
+
+  /** Connections that no worker has accepted are closed. */
+  #stopListening(port: SharedPort): void {
+    this.#ports.delete(port.name);
+    port.server.close();
+    for (const { socket } of this.#waiting.filter((one) => one.port === port)) socket.destroy();
+    this.#waiting = this.#waiting.filter((one) => one.port !== port);
+  }
+
+  #sendWaiting(): void {
+    for (let connection = this.#waiting[0]; connection !== undefined; connection = this.#waiting[0]) {
+      const free = [...connection.port.workers].filter(({ pending }) => pending === undefined);
+      const [worker] = free.sort((one, other) => one.open - other.open || one.latest - other.latest);
+      if (worker === undefined) return;
+      this.#waiting.shift();
+      this.#send(worker, connection);
+    }
+  }
+
+  #send(worker: ReceivingWorker, connection: Connection): void {
+    const { id, port, socket } = connection;
+    const waitMs = port.workers.size === 1 ? Infinity : ACCEPT_MS * 2 ** connection.attempts++;
+    worker.offered = connection;
+    worker.pending = id;
+    worker.latest = ++this.#sent;
+    worker.send(
+      { kind: 'connection', id, port: port.name, sentAt: clock.unixMs(), validMs: waitMs * VALID_PART },
+      socket,
+    );
+    if (waitMs === Infinity) return;
+    // After pending messages are read: this process may have been busy.
+    connection.timer = clock.setTimeout(() => {
+      clock.setImmediate(() => {
+        if (worker.offered !== connection) return;
+        this.#withdraw(worker);
+        this.#sendWaiting();
+      });
+    }, waitMs);
+  }
+
+  /** The worker has read the message about a connection. @returns undefined: it has ended */
+  #responded(id: number, connection: number, open: number): ReceivingWorker | undefined {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return undefined;
+    worker.open = open;
+    if (worker.pending === connection) worker.pending = undefined;
+    return worker;
+  }
+
+  /** The next free worker gets the connection. */
+  #withdraw(worker: ReceivingWorker): void {
+    if (worker.offered !== undefined) this.#waiting.unshift(worker.offered);
+    this.#forget(worker);
+  }
+
+  #forget(worker: ReceivingWorker): void {
+    clock.clearTimeout(worker.offered?.timer);
+    worker.offered = undefined;
+  }
+}

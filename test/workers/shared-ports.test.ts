@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
+import type { ConnectionMessage, MessageToPrimary } from '../../gateway/workers/messages.ts';
+import { OPEN_PORT_TOPIC, SharedPorts, type PortResponse } from '../../gateway/workers/shared-ports.ts';
+import { WorkerPorts } from '../../gateway/workers/worker-ports.ts';
+import { eventually } from '../support/eventually.ts';
+import { simulateTime } from '../support/simulate-time.ts';
+import { linkedWorkers } from './linked-workers.ts';
+
+const time = simulateTime();
+
+interface Offered {
+  readonly worker: number;
+  readonly message: ConnectionMessage;
+  readonly socket: Socket;
+}
+
+const opened: { readonly ports: SharedPorts; readonly clients: Socket[] }[] = [];
+afterEach(async () => {
+  for (const { ports, clients } of opened.splice(0)) {
+    for (const client of clients) client.destroy();
+    await Promise.all([1, 2].map((worker) => ports.remove(worker)));
+  }
+});
+
+/** Two workers that listen on one port, and the connections that they were offered. */
+async function openPorts(): Promise<{
+  ports: SharedPorts;
+  offered: Offered[];
+  /** To the primary, from the first worker. */
+  request: (topic: string, body: unknown) => Promise<unknown>;
+  port: number;
+  connect: () => Promise<Offered>;
+  /** Opens connections that no worker gets yet. */
+  connectMore: (count: number) => Promise<void>;
+}> {
+  const { workers, links } = await linkedWorkers(2);
+  const ports = new SharedPorts();
+  const offered: Offered[] = [];
+  const clients: Socket[] = [];
+  opened.push({ ports, clients });
+  ports.serve(workers.router);
+  let port = 0;
+  for (const link of links) {
+    ports.add(link.id, (message, socket) => offered.push({ worker: link.id, message, socket }));
+    const request = { name: 'main', host: '127.0.0.1', port: 0 };
+    const response = (await link.request('primary', OPEN_PORT_TOPIC, request)) as { port: number };
+    port = response.port;
+  }
+  const open = async (): Promise<Offered> => {
+    const count = offered.length;
+    clients.push(connect(port, '127.0.0.1'));
+    await eventually(() => offered.length > count);
+    return offered.at(-1) as Offered;
+  };
+  const openMore = async (count: number): Promise<void> => {
+    for (let opening = 0; opening < count; opening++) {
+      const client = connect(port, '127.0.0.1');
+      clients.push(client);
+      await once(client, 'connect');
+    }
+    // The server accepts them in the turns after.
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+  };
+  const request = (topic: string, body: unknown): Promise<unknown> =>
+    (links[0] as (typeof links)[0]).request('primary', topic, body);
+  return { ports, offered, request, port, connect: open, connectMore: openMore };
+}
+
+const workersOf = (offered: readonly Offered[]): number[] => offered.map(({ worker }) => worker);
+
+it('a connection goes to the worker with the fewest, and to those with equally many in turn', async () => {
+  const { ports, offered, connect } = await openPorts();
+  for (let count = 1; count <= 4; count++) {
+    const { worker, message } = await connect();
+    ports.accepted(worker, message.id, Math.ceil(count / 2));
+  }
+  expect(workersOf(offered)).toEqual([1, 2, 1, 2]);
+  ports.heard(2, 0);
+  const { message } = await connect();
+  ports.accepted(2, message.id, 1);
+  await connect();
+  expect(workersOf(offered).slice(4)).toEqual([2, 2]);
+});
+
+it('a worker gets one connection at a time, and further ones wait', async () => {
+  const { ports, offered, connect, connectMore } = await openPorts();
+  const [first, second] = [await connect(), await connect()];
+  await connectMore(3);
+  expect(workersOf(offered)).toEqual([1, 2]);
+  ports.accepted(2, second.message.id, 1);
+  expect(workersOf(offered)).toEqual([1, 2, 2]);
+  ports.accepted(1, first.message.id, 1);
+  expect(workersOf(offered)).toEqual([1, 2, 2, 1]);
+  expect(offered.map(({ message }) => message.id)).toEqual([1, 2, 3, 4]);
+});
+
+it('a connection that is not accepted within 100 ms goes to another worker, and the late one gets none until it responds', async () => {
+  const { ports, offered, connect } = await openPorts();
+  const { message, socket } = await connect();
+  await time().advance(99);
+  expect(workersOf(offered)).toEqual([1]);
+  await time().advance(2);
+  expect(workersOf(offered)).toEqual([1, 2]);
+  expect(offered[1]).toMatchObject({ socket, message: { id: message.id } });
+  // The late worker declines it, also if it reads the message before the primary has read another one.
+  expect(message.validMs).toBeLessThan(100);
+  ports.accepted(2, message.id, 5);
+  expect(socket.destroyed).toBe(true);
+  ports.accepted(2, (await connect()).message.id, 6);
+  await connect();
+  expect(workersOf(offered)).toEqual([1, 2, 2, 2]);
+  ports.declined(1, message.id, 0);
+  await connect();
+  expect(workersOf(offered)).toEqual([1, 2, 2, 2, 1]);
+});
+
+it('a connection that two workers get too late goes to each for twice the time at each attempt', async () => {
+  const { ports, offered, connect } = await openPorts();
+  const { message } = await connect();
+  await time().advance(101);
+  await time().advance(201);
+  expect(workersOf(offered)).toEqual([1, 2]);
+  ports.declined(1, message.id, 0);
+  expect(workersOf(offered)).toEqual([1, 2, 1]);
+  ports.declined(2, message.id, 0);
+  ports.declined(1, message.id, 0);
+  expect(workersOf(offered)).toEqual([1, 2, 1, 2]);
+  const valid = offered.map((each) => each.message.validMs);
+  expect(valid).toEqual([1, 2, 4, 8].map((times) => times * (valid[0] as number)));
+});
+
+it('what a worker that ends has not accepted goes to another one, each connection once', async () => {
+  const { ports, offered, connect, connectMore } = await openPorts();
+  const first = await connect();
+  ports.accepted(1, first.message.id, 1);
+  const [second, third] = [await connect(), await connect()];
+  expect([second.worker, third.worker]).toEqual([2, 1]);
+  await connectMore(1);
+  await ports.remove(2);
+  expect(workersOf(offered)).toEqual([1, 2, 1]);
+  ports.accepted(1, third.message.id, 2);
+  expect(offered[3]).toEqual({ ...second, worker: 1, message: { ...second.message, validMs: Infinity } });
+  ports.accepted(1, second.message.id, 3);
+  expect(offered.map(({ message }) => message.id)).toEqual([1, 2, 3, 2, 4]);
+  await time().advance(1_000);
+  expect(offered).toHaveLength(5);
+});
+
+it('a port that is in use is the error of the system, in the worker', async () => {
+  const { request, port } = await openPorts();
+  const ops = { name: 'ops', host: '127.0.0.1', port };
+  const response = (await request(OPEN_PORT_TOPIC, ops)) as PortResponse;
+  expect(response).toMatchObject({ error: { code: 'EADDRINUSE', syscall: 'listen', port } });
+  await expect(new WorkerPorts(request, () => undefined).listen(ops, () => undefined)).rejects.toEqual(
+    expect.objectContaining({ code: 'EADDRINUSE', message: expect.stringContaining(String(port)) as string }),
+  );
+});
+
+it('a worker declines a connection that it receives too late, before it reads from it', async () => {
+  const { request, connect } = await openPorts();
+  const sent: MessageToPrimary[] = [];
+  const ports = new WorkerPorts(request, (message) => sent.push(message));
+  const used: Socket[] = [];
+  await ports.listen({ name: 'main', host: '127.0.0.1', port: 0 }, (socket) => used.push(socket));
+  const [first, second] = [await connect(), await connect()];
+  const [message, other] = [
+    { ...first.message, id: 1, sentAt: clock.unixMs() },
+    { ...second.message, id: 2, sentAt: clock.unixMs() },
+  ];
+  ports.received(message, first.socket);
+  await time().advance(message.validMs + 1);
+  ports.received(other, second.socket);
+  ports.received({ ...message, id: 3 }, undefined);
+  expect(sent).toEqual([
+    { kind: 'accepted', id: 1, open: 1 },
+    { kind: 'declined', id: 2, open: 1 },
+    { kind: 'declined', id: 3, open: 1 },
+  ]);
+  expect([used, second.socket.destroyed]).toEqual([[first.socket], true]);
+  first.socket.destroy();
+  await once(first.socket, 'close');
+  expect(ports.open).toBe(0);
+  await time().advance(10);
+  expect(sent.at(-1)).toEqual({ kind: 'alive', open: 0 });
+});
