@@ -19,8 +19,8 @@ interface Bundlers {
   readonly second: FakeNode;
 }
 
-/** A network with a node and two bundlers, which get user operations only. */
-async function start(more: object = {}): Promise<Bundlers> {
+/** A network with a node and two bundlers, which get user operations only. @param query of the URL of the first */
+async function start(more: object = {}, query = ''): Promise<Bundlers> {
   const responses = { [SEND]: hash, [RECEIPT]: { userOpHash: hash, success: true, logs: [], receipt: {} } };
   const [node, first, second] = [
     await startFakeNode({ chainId: 5 }),
@@ -36,7 +36,7 @@ async function start(more: object = {}): Promise<Bundlers> {
   const file = network(5, [], {
     upstreams: [
       { name: 'node', url: node.url, batch: false },
-      bundler('first', first.url),
+      bundler('first', `${first.url}${query}`),
       bundler('second', second.url),
     ],
     route: { [SEND]: ['first', 'second'], [RECEIPT]: ['first', 'second'] },
@@ -95,6 +95,14 @@ it('the data of an error of the bundler is kept, without addresses behind it', a
   one.node.response('eth_getBalance', rpcError(-32000, 'no balance', data));
   const other = await one.gateway.call('five', 'eth_getBalance', [operation.sender, 'latest']);
   expect(other.error).not.toHaveProperty('data');
+});
+
+it('the data of an error of the bundler does not have the credential of the bundler, which it may echo', async () => {
+  const one = await start({}, '/?apikey=pim_ABCDEFGH1234');
+  const data = { path: '/rpc?apikey=pim_ABCDEFGH1234', reason: 'invalid key pim_ABCDEFGH1234', code: 7 };
+  one.first.response(SEND, rpcError(-32505, 'stake too low', data));
+  const { error } = await one.gateway.call('five', SEND, params);
+  expect(error).toMatchObject({ data: { path: '<upstream>', reason: 'invalid key <upstream>', code: 7 } });
 });
 
 it.each<[string, (first: FakeNode) => Promise<void> | void]>([

@@ -98,6 +98,10 @@ function decodeBase64(text: string): string {
   return Buffer.from(text, 'base64').toString();
 }
 
+/** The texts and names of a JSON text, with their quotes. */
+const STRING_TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
+const HEX_TOKEN = /^"0x[0-9a-f]*"$/i;
+
 /** Removes an upstream's credentials and address from what it returns: nodes and proxies may echo a request. */
 export class Secrets {
   /** Credentials in lower case. */
@@ -157,14 +161,22 @@ export class Secrets {
   /** Replaces words with secrets in the texts of a JSON value, if one of them has a credential. */
   removeFromJson(json: string): string {
     if (!this.areIn(json)) return json;
-    return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (token) => this.#removeFromToken(token));
+    return json.replace(STRING_TOKENS, (token) => this.#removeFromToken(token));
   }
 
-  /** The error without secrets in its message. Its data is omitted if it has one in hexadecimal, as a revert's reason. */
+  /** The error without secrets in its message and data. Data in hexadecimal that has one, as a revert's reason, is omitted. */
   removeFromError(error: ErrorResponse): ErrorResponse {
-    const { data } = error;
-    const isSecret = typeof data === 'string' && this.#isInHex(data);
-    return { ...error, message: this.removeFrom(error.message), data: isSecret ? undefined : data };
+    return { ...error, message: this.removeFrom(error.message), data: this.#removeFromData(error.data) };
+  }
+
+  /** Removes hosts too, as from messages. The data is replaced as text, because it may be nested 3,000 levels deep. */
+  #removeFromData(data: unknown): unknown {
+    if (data === undefined) return undefined;
+    if (typeof data === 'string' && HEX_TOKEN.test(`"${data}"`)) return this.#isInHex(data) ? undefined : data;
+    const json = JSON.stringify(data).replace(STRING_TOKENS, (token) =>
+      HEX_TOKEN.test(token) && this.#isInHex(token.slice(1, -1)) ? '"<upstream>"' : this.#removeFromToken(token),
+    );
+    return JSON.parse(json) as unknown;
   }
 
   /** Whether a credential is in the digits, in any case of the digits and of the text. A revert's reason has whole bytes. */
@@ -174,7 +186,7 @@ export class Secrets {
 
   /** Hexadecimal values stay as they are: a key of few digits would be found in the data of a chain. */
   #removeFromToken(token: string): string {
-    if (/^"0x[0-9a-f]*"$/i.test(token)) return token;
+    if (HEX_TOKEN.test(token)) return token;
     try {
       const text = JSON.parse(token) as string;
       const shown = this.removeFrom(text);

@@ -79,6 +79,22 @@ describe('an upstream’s secrets', () => {
   });
 
   it.each([
+    ['a path', { path: '/v2/1/rpc?apikey=pim_ABCDEFGH1234' }, { path: '<upstream>' }],
+    ['a text', 'invalid key pim_abcdefgh1234', 'invalid key <upstream>'],
+    ['a header in a list', [{ headers: ['x-key', token] }], [{ headers: ['x-key', '<upstream>'] }]],
+    ['a name', { pim_ABCDEFGH1234: 1, valid: 2 }, { '<upstream>': 1, valid: 2 }],
+    ['the host', { at: 'api.bundler.example:443', port: 443 }, { at: '<upstream>', port: 443 }],
+    [
+      'hexadecimal inside',
+      { inner: `0x${Buffer.from(token).toString('hex')}`, paymaster: `0x${'ab'.repeat(20)}` },
+      { inner: '<upstream>', paymaster: `0x${'ab'.repeat(20)}` },
+    ],
+  ])('are removed from the data of an error that a bundler returns: %s', (_, data, shown) => {
+    const secrets = secretsOf('https://api.bundler.example/v2/1/rpc?apikey=pim_ABCDEFGH1234', { 'x-key': token });
+    expect(secrets.removeFromError({ kind: 'error', code: -32500, message: 'AA21', data }).data).toEqual(shown);
+  });
+
+  it.each([
     ['common words of paths', 'https://rpc.example/ethereum/mainnet/v1', 'ethereum mainnet v1'],
     ['short values', 'http://me:geth@localhost:8545/?network=base', 'geth me base'],
   ])('do not include %s', (_, url, text) => {
