@@ -28,9 +28,10 @@ type Reference = Uint8Array | NestedUint8Array;
  * the way again: 400 transactions took it 82 ms with JavaScript, and take 10 ms here (AMD EPYC, 2026-11-27).
  */
 export async function rootOf(values: Iterable<Uint8Array>, steps: OwnedSteps): Promise<string> {
-  const entries = Array.from(values, (value, index) => ({ key: nibblesOf(RLP.encode(index)), value }));
-  if (entries.length === 0) return EMPTY_ROOT;
-  entries.sort((one, other) => Buffer.compare(Uint8Array.from(one.key), Uint8Array.from(other.key)));
+  const list = Array.from(values, (value, index) => ({ index: RLP.encode(index), value }));
+  if (list.length === 0) return EMPTY_ROOT;
+  list.sort((one, other) => Buffer.compare(one.index, other.index));
+  const entries = list.map(({ index, value }) => ({ key: nibblesOf(index), value }));
   return hashOf(RLP.encode(await nodeOf(entries, 0, steps)));
 }
 
