@@ -67,7 +67,7 @@ it('of many rows those with most units are kept', async () => {
       yield* [{ key: first, day: yesterday(), amounts: rows }];
     },
   };
-  const report = await reportUsage(store, yesterday(), ['method'], 3);
+  const report = await reportUsage(store, [yesterday()], ['method'], 3);
   expect(report.map(({ calls }) => calls)).toEqual([4_999, 4_998, 4_997]);
 });
 
