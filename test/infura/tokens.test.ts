@@ -351,6 +351,16 @@ it('the admin API registers, lists and removes public keys', async () => {
   expect(await request('DELETE', `/${kid}`)).toEqual([200, { id }]);
   expect(await request('GET')).toEqual([200, { tokenKeys: [] }]);
   expect((await request('DELETE', `/${kid}`))[0]).toBe(404);
+  const required = await fetch(`http://127.0.0.1:${admin.gateway.opsPort ?? 0}/admin/keys/${id}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${'a'.repeat(43)}` },
+    body: '{"permissions":{"requireToken":"on"}}',
+  });
+  expect([required.status, await required.text()]).toEqual([
+    200,
+    expect.stringContaining('has a public key') as string,
+  ]);
+  expect((await admin.gateway.keys.show(id))?.permissions).toMatchObject({ requireToken: 'on', tokenKeys: '' });
   await admin.stop();
 });
 
