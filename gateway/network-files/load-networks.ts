@@ -112,7 +112,7 @@ interface CheckedDefaults {
   readonly file: string;
   readonly defaults?: Defaults | undefined;
   readonly diagnostics: readonly Located[];
-  /** Whether the options of defaults.yaml can be used. Without them, network files would seem to lack options. */
+  /** Without its options, network files would seem to lack them. */
   readonly isUsable: boolean;
 }
 

@@ -10,7 +10,7 @@ export interface Located {
   readonly message: string;
   /** The position is in defaults.yaml, although the message is about a network. */
   readonly isInDefaults?: true;
-  /** Option of defaults.yaml: the diagnostic is an error only if all networks with this option from there have it. */
+  /** In defaults.yaml, it is an error only if all networks with this option from there have it. */
   readonly ofAllWith?: string;
 }
 
