@@ -167,9 +167,7 @@ function filterInput(name, values, attributes = {}) {
 }
 
 function filterSelect(name, choices, onChange) {
-  return html`<select id=${name} name=${name} onChange=${onChange}>
-    ${options(choices, filterOf(name))}
-  </select>`;
+  return select(name, choices, { name, onChange }, filterOf(name));
 }
 
 /** The value of a filter in the page's address. */

@@ -19,15 +19,15 @@ async function load() {
 
 function view() {
   const { calls = [], params } = loaded ?? {};
-  const select = () => void run(load, byId('filters'));
-  const outcomes = Object.fromEntries([['', 'all'], ...data.outcomes.toSorted().map((name) => [name, name])]);
+  const show = () => void run(load, byId('filters'));
+  const outcomes = { '': 'all', ...sameTexts(data.outcomes.toSorted()) };
   const valuesOf = (rows, name) => rows.map((row) => row[name]);
   const time = { class: 'code', placeholder: '2026-01-31T12:00Z' };
   const controls = {
     key: ['Key id', filterInput('key', valuesOf(calls, 'key'), { class: 'code' })],
     network: ['Network', filterInput('network', valuesOf(upstreams, 'network'))],
     method: ['Method', filterInput('method', valuesOf(calls, 'method'))],
-    outcome: ['Outcome', filterSelect('outcome', outcomes, select)],
+    outcome: ['Outcome', filterSelect('outcome', outcomes, show)],
     upstream: ['Upstream', filterInput('upstream', valuesOf(upstreams, 'upstream'))],
     request: ['Request id', filterInput('request', [], { class: 'code' })],
     from: ['From, in UTC', filterInput('from', [], time)],

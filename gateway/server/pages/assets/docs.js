@@ -45,9 +45,7 @@ function view() {
   });
   const searchInput = html`${textInput('search', { type: 'search', onInput: draw, 'aria-describedby': 'found' })}
     <p id="found" class="hint" role="status">${found}</p>`;
-  const baseSelect = html`<select id="base" onInput=${draw}>
-    ${baseUrlsOf(servers).map((url) => html`<option>${url}</option>`)}
-  </select>`;
+  const baseSelect = select('base', sameTexts(baseUrlsOf(servers)), { onInput: draw });
   const links = html`<p id="links" class="row">
     ${data.hasStatus && html`<a id="status" href="${ownBase}/">Back to the status</a>`}
     ${isOfNetwork && html`<a id="all" href="/docs">Methods of all networks</a>`}

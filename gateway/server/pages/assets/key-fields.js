@@ -68,22 +68,17 @@ function chooser(id, title, control) {
   const isList = control !== 'teams';
   const noun = title.toLowerCase();
   const entries = entriesOf(byId(id)?.value ?? '');
-  const left = known.filter((value) => !entries.includes(value)).map((value) => [value, value]);
-  const add = ({ currentTarget }) => {
+  const left = known.filter((value) => !entries.includes(value));
+  const onChange = ({ currentTarget }) => {
     const { value } = currentTarget;
     if (value === '') return;
     byId(id).value = isList ? [...entriesOf(byId(id).value), value].join(',') : value;
     currentTarget.value = '';
     draw();
   };
-  return html`<select
-    aria-label=${isList ? `Add to ${noun}` : `Choose a ${noun}`}
-    class="choose"
-    hidden=${known.length === 0}
-    onChange=${add}
-  >
-    ${options({ '': isList ? 'Add …' : 'Choose …', ...Object.fromEntries(left) })}
-  </select>`;
+  const label = isList ? `Add to ${noun}` : `Choose a ${noun}`;
+  const attributes = { 'aria-label': label, class: 'choose', hidden: known.length === 0, onChange };
+  return select(`${id}-choose`, { '': isList ? 'Add …' : 'Choose …', ...sameTexts(left) }, attributes);
 }
 
 function entriesOf(text) {

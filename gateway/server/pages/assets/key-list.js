@@ -83,7 +83,7 @@ function listView(isShown) {
     draw();
   };
   const input = textInput('search', { type: 'search', maxlength: 200, onInput: searchLater });
-  const teams = { '': 'all', ...Object.fromEntries(choices.teams.map((team) => [team, team])) };
+  const teams = { '': 'all', ...sameTexts(choices.teams) };
   const turn = (id, step, isLast) => {
     const click = () => {
       if (isLast) return;
@@ -99,20 +99,8 @@ function listView(isShown) {
     <p><a href="#new">Create a key</a></p>
     <div class="fields">
       ${field('search', 'Search by name, id, team or state', input)}
-      ${field(
-        'team',
-        'Team',
-        html`<select id="team" onChange=${restartList}>
-          ${options(teams)}
-        </select>`,
-      )}
-      ${field(
-        'sort',
-        'Sort by',
-        html`<select id="sort" onChange=${restartList}>
-          ${options(orders)}
-        </select>`,
-      )}
+      ${field('team', 'Team', select('team', teams, { onChange: restartList }))}
+      ${field('sort', 'Sort by', select('sort', orders, { onChange: restartList }))}
     </div>
     <div id="list-failure" hidden=${error === undefined}>
       <p id="list-error" class="bad" role="alert">${error && `The list cannot be loaded. ${error.message}`}</p>

@@ -126,10 +126,7 @@ function credentialsView() {
     <div id="credential-list">${parts.map(part)}</div>
     <h3>Connect</h3>
     <label for="network">Network</label>
-    <select id="network" onChange=${draw}>
-      ${options(names)}
-    </select>
-    ${credentials && tabList('programs', 'snippet', texts)}
+    ${select('network', names, { onChange: draw })} ${credentials && tabList('programs', 'snippet', texts)}
     <p><button id="stored" type="button" class="main" onClick=${forgetCredentials}>I have stored it</button></p>
   </section>`;
 }

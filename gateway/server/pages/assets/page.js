@@ -175,10 +175,17 @@ function describe(input, ...kinds) {
   else input.setAttribute('aria-describedby', ids.join(' '));
 }
 
-function options(choices, selected) {
-  return Object.entries(choices).map(
-    ([value, text]) => html`<option value=${value} selected=${value === selected}>${text}</option>`,
-  );
+/** A choice of one value. @param choices texts by value @param selected at first */
+function select(id, choices, attributes = {}, selected = undefined) {
+  const option = ([value, text]) => html`<option value=${value} selected=${value === selected}>${text}</option>`;
+  return html`<select id=${id} ...${attributes}>
+    ${Object.entries(choices).map(option)}
+  </select>`;
+}
+
+/** Choices whose texts are their values. */
+function sameTexts(values) {
+  return Object.fromEntries(values.map((value) => [value, value]));
 }
 
 const selectedTabs = {};
@@ -187,7 +194,7 @@ const selectedTabs = {};
 function tabList(id, panelId, texts, copyLabel = 'Copy code') {
   const names = Object.keys(texts);
   const selected = names.includes(selectedTabs[id]) ? selectedTabs[id] : names[0];
-  const select = (name) => {
+  const choose = (name) => {
     selectedTabs[id] = name;
     draw();
   };
@@ -195,7 +202,7 @@ function tabList(id, panelId, texts, copyLabel = 'Copy code') {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
     if (step === undefined) return;
     const index = (names.indexOf(selected) + step + names.length) % names.length;
-    select(names[index]);
+    choose(names[index]);
     currentTarget.children[index].focus();
   };
   const tab = (name) => {
@@ -206,7 +213,7 @@ function tabList(id, panelId, texts, copyLabel = 'Copy code') {
       'aria-selected': isSelected,
       tabIndex: isSelected ? 0 : -1,
     };
-    return html`<button type="button" ...${attributes} onClick=${() => select(name)}>${name}</button>`;
+    return html`<button type="button" ...${attributes} onClick=${() => choose(name)}>${name}</button>`;
   };
   return html`<div id=${id} class="row" role="tablist" aria-label="Programs" onKeyDown=${onKeyDown}>
       ${names.map(tab)}

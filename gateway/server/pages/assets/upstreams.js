@@ -32,13 +32,7 @@ function view() {
     </p>
     <div class="fields">
       ${field('filter', 'Filter by network, upstream or state', filter)}
-      ${field(
-        'for',
-        'Drain for',
-        html`<select id="for">
-          ${options(durations, '1h')}
-        </select>`,
-      )}
+      ${field('for', 'Drain for', select('for', durations, {}, '1h'))}
     </div>
     <div id="list">
       ${
