@@ -133,7 +133,9 @@ function compileWithout(
 ): KeyAccess {
   const { id, permissions: texts = {} } = record;
   const own = compilePermissions(texts, skipped);
-  const permissions = given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling, [], texts));
+  // The key is of the operator. The permissions in the claim of a token lift nothing of their ceiling.
+  const wider = given.keyToken === undefined ? {} : texts;
+  const permissions = given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling, [], wider));
   const { entry, methods, params, bounds } = permissions;
   const { account = given.account ?? id, capabilities = noCapabilities } = own;
   const limits = permissions.limits && { ...noLimits(account), ...permissions.limits };
@@ -174,7 +176,7 @@ interface CompiledPermissions {
   readonly tokens: TokenRules | undefined;
 }
 
-/** @param wider permissions beside which these hold */
+/** @param wider permissions beside which these hold, and which name pass-through methods for them */
 function compilePermissions(
   texts: PermissionTexts,
   skipped: readonly PermissionField[],
