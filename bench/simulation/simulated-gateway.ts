@@ -150,6 +150,7 @@ export class SimulatedGateway {
         openPublicSubscriptions: 0,
         whenShared: () => undefined,
         countSubscriptions: (change) => (openSubscriptions += change),
+        quotaUsedUp: () => undefined,
         drain: () => undefined,
       },
       limiter: this.#limiter,

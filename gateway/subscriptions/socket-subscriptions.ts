@@ -21,6 +21,11 @@ export interface OpenSubscriptions {
   /** Waits as `OpenCounts.whenShared` does, for the limit of the key and that of all callers without a key. */
   whenShared(limit: number, publicLimit: number): Promise<void> | undefined;
   countSubscriptions(change: number): void;
+  /**
+   * Has the sockets of the account closed, after their calls in progress, where errors have Infura's form.
+   * @param isOfAll whether the quota is that of all callers without a key
+   */
+  quotaUsedUp(isOfAll: boolean): void;
 }
 
 export interface SocketSubscriptionsOptions {
@@ -50,9 +55,9 @@ export class SocketSubscriptions {
     this.#access = parts.keySessions.access;
   }
 
-  /** Closes the sockets of the key, after their calls in progress: its quota has rejected a message. */
-  drainSockets(): void {
-    this.#parts.keySessions.drain('quota-used-up');
+  /** As `OpenSubscriptions.quotaUsedUp`. */
+  quotaUsedUp(isOfAll: boolean): void {
+    this.#parts.keySessions.quotaUsedUp(isOfAll);
   }
 
   /**

@@ -14,8 +14,11 @@ type Counts = Map<string, OpenCount>;
 
 const none: OpenCount = { sockets: 0, subscriptions: 0 };
 
-/** The topics of messages about what accounts have open in a worker: those that have changed, and a request for all. */
-const topics = { changed: 'open-counts', wanted: 'open-counts-wanted' } as const;
+/**
+ * The topics of messages about what accounts have open in a worker: those that have changed, a request for all, and an account
+ * whose quota is used up.
+ */
+const topics = { changed: 'open-counts', wanted: 'open-counts-wanted', usedUp: 'quota-used-up' } as const;
 
 /**
  * Open sockets and subscriptions of each account: a key, the keys that it was rotated to, or a team. Workers notify each other of
@@ -28,6 +31,8 @@ export class OpenCounts {
   readonly #link: WorkerLink | undefined;
   /** Until the others know what an account has opened here. */
   readonly #sharing = new Map<string, Promise<void>>();
+  /** Accounts with open sockets here, whose quota was used up since the last `takeUsedUp`. */
+  #usedUp = new Set<string>();
 
   /** @param link of a worker that has joined; undefined: this process is the whole gateway */
   constructor(link?: WorkerLink) {
@@ -40,6 +45,9 @@ export class OpenCounts {
     });
     link.on(topics.wanted, () => {
       link.notify(topics.changed, this.#own);
+    });
+    link.on(topics.usedUp, (account: string) => {
+      if (this.#own.has(account)) this.#usedUp.add(account);
     });
     link.notify(topics.wanted, undefined);
   }
@@ -75,6 +83,20 @@ export class OpenCounts {
     const changed: Counts = new Map([[account, count]]);
     if (sockets + subscriptions > 0) this.#share(account, changed);
     else this.#link?.notify(topics.changed, changed);
+  }
+
+  /** The quota of an account has rejected its call. To be called for an account with an open socket. */
+  reportUsedUp(account: string): void {
+    if (this.#usedUp.has(account)) return;
+    this.#usedUp.add(account);
+    this.#link?.notify(topics.usedUp, account);
+  }
+
+  /** The accounts whose quota was used up since the last time, in any worker. */
+  takeUsedUp(): ReadonlySet<string> {
+    const taken = this.#usedUp;
+    if (taken.size > 0) this.#usedUp = new Set();
+    return taken;
   }
 
   #share(account: string, changed: Counts): void {
@@ -158,6 +180,17 @@ export class KeySessions implements OpenSubscriptions {
   countSubscriptions(change: number): void {
     this.#subscriptions += change;
     this.#count(0, change);
+  }
+
+  quotaUsedUp(isOfAll: boolean): void {
+    const { account, publicCaller } = this.#access;
+    this.#counts.reportUsedUp(isOfAll && publicCaller !== undefined ? publicCaller.of.account : account);
+  }
+
+  /** @param accounts whose quota is used up */
+  isOneOf(accounts: ReadonlySet<string>): boolean {
+    const { account, publicCaller } = this.#access;
+    return accounts.has(account) || (publicCaller !== undefined && accounts.has(publicCaller.of.account));
   }
 
   add(session: Session): void {

@@ -47,3 +47,14 @@ it('beyond its part of a limit, a worker opens one when the others know the one 
   workers.end(2);
   await one.whenShared('key', 'sockets', 5);
 });
+
+it('the workers that have sockets of an account learn once that its quota is used up', async () => {
+  const { links } = await linkedWorkers(3);
+  const all = (links as readonly WorkerLink[]).map((link) => new OpenCounts(link));
+  const [one, other, without] = all as [OpenCounts, OpenCounts, OpenCounts];
+  for (const each of [one, other]) each.add('key', 1, 0);
+  one.reportUsedUp('key');
+  await Promise.all(links.map((link) => settled(link as WorkerLink)));
+  expect([one, other, without].map((each) => [...each.takeUsedUp()])).toEqual([['key'], ['key'], []]);
+  expect([one, other].map((each) => [...each.takeUsedUp()])).toEqual([[], []]);
+});
