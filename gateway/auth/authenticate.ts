@@ -231,10 +231,13 @@ export class Authenticator {
     if (access.token !== undefined && this.#tokens !== undefined) {
       return this.#tokens.confirm(access, access.token, marginMs);
     }
-    const { of, text, endsAt } = access.keyToken ?? { of: access, text: undefined, endsAt: Infinity };
+    const { keyToken } = access;
     const own = this.#confirmKey(digest, marginMs);
-    if (own === of && clock.unixMs() < endsAt) return access;
-    return Promise.resolve(own).then((current) => this.withToken(current, text));
+    const isSame =
+      keyToken === undefined
+        ? own === access
+        : own === keyToken.of && keyToken.config === this.#auth?.keyTokens && clock.unixMs() < keyToken.endsAt;
+    return isSame ? access : Promise.resolve(own).then((current) => this.withToken(current, keyToken?.text));
   }
 
   #confirmKey(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {

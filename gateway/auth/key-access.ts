@@ -16,6 +16,7 @@ import { passwordIn } from './permissions/secrets.ts';
 import type { TokenRules } from './permissions/token-keys.ts';
 import type { Bounds } from '../spec/bounds.ts';
 import type { KeyRecord } from './stores/key-store.ts';
+import type { KeyTokenConfig } from './tokens/read-auth.ts';
 import type { TokenFacts } from './tokens/revocations.ts';
 
 /** What all callers without a key on one network have in common: `PublicAccess`. */
@@ -41,6 +42,8 @@ export interface KeyToken {
   readonly text: string;
   /** In ms since 1970, with the clock tolerance. */
   readonly endsAt: number;
+  /** By which it was verified. */
+  readonly config: KeyTokenConfig;
 }
 
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */

@@ -54,7 +54,7 @@ export class KeyTokens {
     const key = keyOf(access, text);
     const { endsAt, ceiling } = await this.#readToken(text, key);
     const { record, account, share } = access;
-    const keyToken = { of: access, text, endsAt };
+    const keyToken = { of: access, text, endsAt, config: this.#options };
     const narrowed = compileAccess(record, { of: () => share }, { account, ceiling, keyToken });
     this.#verified.set(digestOf(text), narrowed);
     return narrowed;

@@ -8,11 +8,13 @@ import { pino } from 'pino';
 import { createPublicClient, http } from 'viem';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { makeAuth } from '../auth/auth-setup.ts';
 import { runKeys, type KeysRun } from '../auth/run-keys.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { openKeys } from '../support/open-keys.ts';
 
 const contract = `0x${'ab'.repeat(20)}`;
 const balance = ['eth_getBalance', [contract, 'latest']] as const;
@@ -318,6 +320,19 @@ describe('over WebSocket', () => {
     expect(await narrowed.closed).toEqual({ code: 1008, reason: 'invalid token' });
     expect(await plain.call(...balance)).toHaveProperty('result');
     plain.socket.terminate();
+  });
+
+  it('a token is verified again when auth.yaml changes', async () => {
+    const one = await newKey();
+    const { authenticator } = makeAuth(openKeys({ DATA_DIR: gateway.dataDir }));
+    const access = await authenticator.authenticate(one.key, '203.0.113.7');
+    const narrowed = await authenticator.withToken(access, await sign(one));
+    const confirm = async (): Promise<unknown> => authenticator.confirm(digestOf(one.key), narrowed, 0);
+    expect(await confirm()).toHaveProperty('keyToken');
+    authenticator.configure({ keyTokens: { keyTokenAudience: 'infura.io', clockToleranceS: 6 } });
+    expect(await confirm()).toHaveProperty('keyToken');
+    authenticator.configure({ keyTokens: { keyTokenAudience: 'example.org', clockToleranceS: 5 } });
+    await expect(confirm()).rejects.toMatchObject({ reason: 'token-invalid' });
   });
 
   it('a socket without a token is closed when its key requires one', async () => {
