@@ -1,4 +1,8 @@
+import { writeFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { openCaller } from '../../server/websocket/caller.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startIssuer, type Issuer } from './issuer.ts';
@@ -44,5 +48,39 @@ describe('the permissions in the claim of a token', () => {
     expect(await statusOf(gateway, token, 'eth_getBalance', [other, 'latest'])).toBe(403);
     expect(await statusOf(gateway, token, 'acme_getPoints', [other])).toBe(403);
     expect(await statusOf(gateway, token, 'acme_getPoints', [contract])).toBe(403);
+  });
+});
+
+describe('a file of the key set', () => {
+  const files = (): object => ({ ...issuer.auth, keySet: 'jwks.json' });
+  const write = ({ folder }: TestGateway): void => {
+    writeFileSync(join(folder, 'jwks.json'), JSON.stringify(issuer.keySet));
+  };
+
+  it('that comes after auth.yaml is read, and makes auth.yaml valid', async () => {
+    const gateway = await start({});
+    gateway.save({ auth: files() });
+    await gateway.gateway.reload();
+    const token = await issuer.sign({ gatehouse: {} }, 600);
+    expect(await statusOf(gateway, token)).toBe(401);
+    write(gateway);
+    await eventually(async () => (await statusOf(gateway, token)) === 200);
+  });
+
+  it('that is missing for a moment stops no reload of another file, but one with another key set', async () => {
+    const gateway = await start({});
+    write(gateway);
+    gateway.save({ auth: files() });
+    await gateway.gateway.reload();
+    const token = await issuer.sign({ gatehouse: {} }, 600);
+    await eventually(async () => (await statusOf(gateway, token)) === 200);
+    rmSync(join(gateway.folder, 'jwks.json'));
+    gateway.save({ second: main() });
+    await gateway.gateway.reload();
+    expect(await statusOf(gateway, token, 'eth_chainId', [], 'second')).toBe(200);
+    gateway.save({ auth: { ...files(), keySet: 'others.json' }, third: main() });
+    await gateway.gateway.reload();
+    expect(await statusOf(gateway, token, 'eth_chainId', [], 'third')).toBe(404);
+    expect(await statusOf(gateway, token)).toBe(200);
   });
 });
