@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FetchRequest, JsonRpcProvider } from 'ethers';
@@ -376,8 +376,15 @@ it('a rotated key accepts the tokens of the key before', async () => {
   expect(await send(key, token)).toEqual({ status: 200 });
   // The key before is valid for the grace period.
   expect(await send(one.key, token)).toEqual({ status: 200 });
-  await runTokens('remove', keyIdOf(digestOf(key)), one.kid);
+  const id = keyIdOf(digestOf(key));
+  await runTokens('remove', id, one.kid);
   for (const each of [key, one.key]) await eventually(async () => (await send(each, token)).status === 401);
+  const audit = readFileSync(join(gateway.dataDir, 'audit.jsonl'), 'utf8').trim().split('\n');
+  const changed = audit.map((line) => JSON.parse(line) as { key: string; detail?: string });
+  for (const each of [id, one.id])
+    expect(changed.filter(({ key: of, detail }) => of === each && detail === 'tokenKeys').length, each).toBe(
+      each === id ? 1 : 2,
+    );
 });
 
 it('another audience may be configured, and a key without public keys ignores a token', async () => {

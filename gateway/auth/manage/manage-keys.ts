@@ -81,7 +81,11 @@ export class KeyManager {
       throw new KeyOperationError('already-exists', 'This key already exists', `gatehouse keys show ${id}`);
     }
     // The operator already has the key and secret of another service: they are not shown.
-    const created = { id, ...(given === undefined && { key }), ...(wanted === true && secret !== undefined && { secret }) };
+    const created = {
+      id,
+      ...(given === undefined && { key }),
+      ...(wanted === true && secret !== undefined && { secret }),
+    };
     return this.#audited(created, 'create', id, Object.keys(all).join(' '), this.#warningsFor(id, all));
   }
 
@@ -139,14 +143,16 @@ export class KeyManager {
     if (found.length === 0)
       throw new KeyOperationError('missing', `The key ${id} has no public key with this kid`, 'see keys tokens list');
     const warnings: string[] = [];
+    let removed: CreatedKey = { id };
     for (const record of found) {
       const after = await this.#write(record.id, ({ tokenKeys = '' }) => {
         const others = entriesOf(tokenKeys).filter((entry) => !entry.startsWith(`${kid}@`));
         return { tokenKeys: others.join(',') };
       });
       warnings.push(...this.#warningsFor(record.id, {}, after));
+      removed = await this.#audited({ id }, 'update', record.id, 'tokenKeys', warnings);
     }
-    return this.#audited({ id }, 'update', id, 'tokenKeys', warnings);
+    return removed;
   }
 
   /** Makes a key with the same permissions and limits; the old key expires after `graceMs`. */
