@@ -223,6 +223,13 @@ it('a public key may keep the kid that its tokens have at another service', asyn
   expect((await add(kid)).err).toBe('');
   const token = await sign({ ...one, kid, privateKey, alg: 'RS256' });
   await eventually(async () => (await send(one.key, token)).status === 200);
+  expect((await add(kid)).err).toBe(`This public key is registered already, as ${kid}: nothing to do\n`);
+  const next = ['add', one.id, pemFile(newPair('rsa').publicKey), '--name', 'next', '--kid', kid];
+  expect((await runTokens(...next)).err).toBe(
+    `Another public key has the kid ${kid}: remove it first, with keys tokens remove\n`,
+  );
+  const unregistered = await sign({ ...one, kid: 'f'.repeat(32), privateKey, alg: 'RS256' });
+  expect(await send(one.key, unregistered)).toEqual(rejected('its kid is not known for this project id'));
 });
 
 it('public keys that are registered at the same moment are all registered, and one that is removed meanwhile is removed', async () => {
@@ -266,7 +273,7 @@ describe('each of these has its own sentence:', () => {
 
   it('a token for another key, an alg of another family, another signer, no expiry, no token', async () => {
     const [one, other] = [await newKey(), await newKey('rsa')];
-    expect(await send(one.key, await sign(other))).toEqual(rejected('its kid is that of another project id'));
+    expect(await send(one.key, await sign(other))).toEqual(rejected('its kid is not known for this project id'));
     const rsa = await sign({ ...other, kid: one.kid });
     expect(await send(one.key, rsa)).toEqual(rejected('its alg must be ES256, which is that of its public key'));
     const forged = await sign({ ...one, privateKey: newPair('ec').privateKey });
