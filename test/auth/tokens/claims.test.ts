@@ -49,6 +49,15 @@ describe('the permissions in the claim of a token', () => {
     expect(await statusOf(gateway, token, 'acme_getPoints', [other])).toBe(403);
     expect(await statusOf(gateway, token, 'acme_getPoints', [contract])).toBe(403);
   });
+
+  it('permit as many sockets as a key has by default, and no more', async () => {
+    const gateway = await start({ auth: issuer.auth }, { socketsPerKey: '1' });
+    const headers = { authorization: `Bearer ${await issuer.sign({ gatehouse: { sockets: 5 } }, 60)}` };
+    const url = `${gateway.address.replace('http', 'ws')}/main/ws/v3`;
+    const { socket } = await openCaller(url, { headers });
+    await expect(openCaller(url, { headers })).rejects.toThrow('Unexpected server response: 429');
+    socket.terminate();
+  });
 });
 
 describe('a file of the key set', () => {
