@@ -49,7 +49,12 @@ export async function openParts(folder: string) {
   const networks = new NetworkRegistry({ ...common, ...checks }, files);
   const content = readFolder(folder);
   await networks.open(checkFiles(content, files), content);
-  const authenticator = new Authenticator(keys, { keyStaleMaxS: 60, unknownKeysMax: 60, auth: readAuth(content), log });
+  const authenticator = new Authenticator(keys, {
+    keyStaleMaxS: 60,
+    bounds: processBounds,
+    auth: readAuth(content),
+    log,
+  });
   const close = async (): Promise<void> => {
     await Promise.all([networks.close(), limiter.close(), usage.close()]);
     await store.close();

@@ -5,6 +5,7 @@ import { Gate, type SlotOwner } from '../admission/gate.ts';
 import type { SlotLeases } from '../admission/slot-lease.ts';
 import { expiringEntries, maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
+import type { ProcessBounds } from '../config/process-bounds.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { addressGroup } from './formats/address-group.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
@@ -35,13 +36,12 @@ const MAX_LIMITED_WAIT_MS = 10_000;
 export interface AuthenticatorOptions {
   /** For this time a cached key stays valid while the store is unavailable. */
   readonly keyStaleMaxS: number;
-  /** Unknown keys that one address may try in 10 s. After them its lookups are queued, and an unknown key is 429. */
-  readonly unknownKeysMax: number;
   /** Whether development keys, made at a first start, are valid. Default: no. */
   readonly allowDevelopmentKeys?: boolean;
   /** Whether keys are accepted in headers. Default: no. */
   readonly keyHeaders?: boolean;
   readonly auth: AuthConfig;
+  readonly bounds: ProcessBounds;
   /** Of the workers that serve each account together; undefined: this is the only one. */
   readonly leases?: SlotLeases | undefined;
   readonly log: Log;
@@ -92,7 +92,7 @@ export class Authenticator {
    * not extend it.
    */
   readonly #guesses = new LRUCache<string, Guesses>(expiringEntries(MAX_GUESSING_ADDRESSES, GUESS_WINDOW_MS));
-  readonly #maxGuesses: number;
+  readonly #bounds: ProcessBounds;
   /**
    * Lookups of addresses with too many unknown keys. They wait here and are not rejected: a valid key may have the same
    * address. The limit of requests in progress limits how many wait.
@@ -116,7 +116,7 @@ export class Authenticator {
 
   constructor(store: KeyStore, options: AuthenticatorOptions) {
     this.#store = store;
-    this.#maxGuesses = options.unknownKeysMax;
+    this.#bounds = options.bounds;
     this.#log = options.log;
     this.#shares = new KeyShares(options.leases);
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
@@ -150,7 +150,13 @@ export class Authenticator {
     this.#keyPlaces =
       places.keyHeaders || places.tokens ? { ...places, tokensInPath: issuer?.tokensInPath === true } : undefined;
     this.#tokens =
-      issuer && keys && new TokenAuthenticator({ ...issuer, keys, log: this.#log }, this.#revocations, this.#shares);
+      issuer &&
+      keys &&
+      new TokenAuthenticator(
+        { ...issuer, keys, bounds: this.#bounds, log: this.#log },
+        this.#revocations,
+        this.#shares,
+      );
   }
 
   close(): void {
@@ -231,10 +237,13 @@ export class Authenticator {
     if (access.token !== undefined && this.#tokens !== undefined) {
       return this.#tokens.confirm(access, access.token, marginMs);
     }
-    const { of, text, endsAt } = access.keyToken ?? { of: access, text: undefined, endsAt: Infinity };
+    const { keyToken } = access;
     const own = this.#confirmKey(digest, marginMs);
-    if (own === of && clock.unixMs() < endsAt) return access;
-    return Promise.resolve(own).then((current) => this.withToken(current, text));
+    const isSame =
+      keyToken === undefined
+        ? own === access
+        : own === keyToken.of && keyToken.config === this.#auth?.keyTokens && clock.unixMs() < keyToken.endsAt;
+    return isSame ? access : Promise.resolve(own).then((current) => this.withToken(current, keyToken?.text));
   }
 
   #confirmKey(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {
@@ -250,7 +259,7 @@ export class Authenticator {
   /** An address with too many invalid tokens waits for its share of verifications, as for lookups of keys. */
   async #verifyToken(verify: () => Promise<KeyAccess>, group: string): Promise<KeyAccess> {
     const guesses = this.#guessesOf(group);
-    const isLimited = guesses.count >= this.#maxGuesses;
+    const isLimited = guesses.count >= this.#bounds.unknownKeysMax;
     guesses.count += 1;
     let isGuess = false;
     try {
@@ -313,7 +322,7 @@ export class Authenticator {
 
   #startLookup(digest: string, address: string | undefined): Lookup {
     const guesses = address === undefined ? undefined : this.#guessesOf(addressGroup(address));
-    const limited = guesses !== undefined && guesses.count >= this.#maxGuesses ? guesses : undefined;
+    const limited = guesses !== undefined && guesses.count >= this.#bounds.unknownKeysMax ? guesses : undefined;
     // Counted before the result is known, so that concurrent guesses are limited too.
     if (guesses !== undefined) guesses.count += 1;
     const run = async (): Promise<KeyAccess | undefined> => {
@@ -366,7 +375,7 @@ export class Authenticator {
   }
 
   #isLimited(group: string): boolean {
-    return (this.#guesses.get(group)?.count ?? 0) >= this.#maxGuesses;
+    return (this.#guesses.get(group)?.count ?? 0) >= this.#bounds.unknownKeysMax;
   }
 
   #guessLimitOf(group: string): RpcError {

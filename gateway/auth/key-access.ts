@@ -16,6 +16,7 @@ import { passwordIn } from './permissions/secrets.ts';
 import type { TokenRules } from './permissions/token-keys.ts';
 import type { Bounds } from '../spec/bounds.ts';
 import type { KeyRecord } from './stores/key-store.ts';
+import type { KeyTokenConfig } from './tokens/read-auth.ts';
 import type { TokenFacts } from './tokens/revocations.ts';
 
 /** What all callers without a key on one network have in common: `PublicAccess`. */
@@ -41,6 +42,8 @@ export interface KeyToken {
   readonly text: string;
   /** In ms since 1970, with the clock tolerance. */
   readonly endsAt: number;
+  /** By which it was verified. */
+  readonly config: KeyTokenConfig;
 }
 
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
@@ -130,7 +133,9 @@ function compileWithout(
 ): KeyAccess {
   const { id, permissions: texts = {} } = record;
   const own = compilePermissions(texts, skipped);
-  const permissions = given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling, [], texts));
+  // The key is of the operator. The permissions in the claim of a token lift nothing of their ceiling.
+  const wider = given.keyToken === undefined ? {} : texts;
+  const permissions = given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling, [], wider));
   const { entry, methods, params, bounds } = permissions;
   const { account = given.account ?? id, capabilities = noCapabilities } = own;
   const limits = permissions.limits && { ...noLimits(account), ...permissions.limits };
@@ -171,7 +176,7 @@ interface CompiledPermissions {
   readonly tokens: TokenRules | undefined;
 }
 
-/** @param wider permissions beside which these hold */
+/** @param wider permissions beside which these hold, and which name pass-through methods for them */
 function compilePermissions(
   texts: PermissionTexts,
   skipped: readonly PermissionField[],

@@ -8,7 +8,7 @@ import { compileAccess, type KeyAccess } from './key-access.ts';
 import { permissionFields } from './permissions/permission-fields.ts';
 import { permissionText } from './permissions/permissions-in-files.ts';
 import type { PermissionTexts } from './permissions/permissions.ts';
-import { kidPattern, type TokenKey } from './permissions/token-keys.ts';
+import type { TokenKey } from './permissions/token-keys.ts';
 import { invalidSignature, rejectClaims } from './token-authenticator.ts';
 import { jose } from './tokens/jose.ts';
 import type { KeyTokenConfig } from './tokens/read-auth.ts';
@@ -54,7 +54,7 @@ export class KeyTokens {
     const key = keyOf(access, text);
     const { endsAt, ceiling } = await this.#readToken(text, key);
     const { record, account, share } = access;
-    const keyToken = { of: access, text, endsAt };
+    const keyToken = { of: access, text, endsAt, config: this.#options };
     const narrowed = compileAccess(record, { of: () => share }, { account, ceiling, keyToken });
     this.#verified.set(digestOf(text), narrowed);
     return narrowed;
@@ -78,7 +78,7 @@ export class KeyTokens {
 }
 
 /** The public key that a token names. @throws RpcError token-invalid */
-function keyOf({ record, tokens }: KeyAccess, text: string): TokenKey {
+function keyOf({ tokens }: KeyAccess, text: string): TokenKey {
   let header: { kid?: unknown; alg?: unknown };
   try {
     if (!isToken(text)) throw new TypeError();
@@ -88,10 +88,7 @@ function keyOf({ record, tokens }: KeyAccess, text: string): TokenKey {
   }
   const { kid, alg } = header;
   const key = tokens?.keys.find((one) => one.kid === kid);
-  if (key === undefined) {
-    const isOfOther = typeof kid === 'string' && kidPattern.test(kid) && !kid.startsWith(record.id);
-    throw invalid(isOfOther ? 'its kid is that of another project id' : 'its kid is not known for this project id');
-  }
+  if (key === undefined) throw invalid('its kid is not known for this project id');
   if (alg !== key.algorithm) throw invalid(`its alg must be ${key.algorithm}, which is that of its public key`);
   return key;
 }

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { DEFAULT_CONCURRENCY } from '../admission/key-share.ts';
 import { maxEntries } from '../config/max-entries.ts';
-import { processBounds } from '../config/process-bounds.ts';
+import type { ProcessBounds } from '../config/process-bounds.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { digestOf, keyIdOf } from './formats/key.ts';
@@ -13,22 +13,16 @@ import { permissionText } from './permissions/permissions-in-files.ts';
 import { InvalidPermissionsError, type PermissionTexts } from './permissions/permissions.ts';
 import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
 import { jose } from './tokens/jose.ts';
-import { isClaimable, type IssuerConfig, type Plans } from './tokens/read-auth.ts';
+import { isClaimable, type IssuerConfig } from './tokens/read-auth.ts';
 import { subjectDigest, tokenIdDigest, type Revocations, type TokenFacts } from './tokens/revocations.ts';
 
 const MAX_VERIFIED = 10_000;
 /** Longest rest of the life of a token in a URL: URLs are in logs of proxies and browsers. */
 const MAX_IN_PATH_MS = 900_000;
 const WARNING_INTERVAL_MS = 60_000;
-/** A key may have more, a claim only below a ceiling of the operator. */
-const claimCeiling: PermissionTexts = {
-  concurrency: String(DEFAULT_CONCURRENCY),
-  sockets: String(processBounds.socketsPerKey),
-  subscriptions: String(processBounds.subscriptionsPerKey),
-};
-
 export interface TokenOptions extends IssuerConfig {
   readonly keys: IssuerKeys;
+  readonly bounds: ProcessBounds;
   readonly log: Log;
 }
 
@@ -190,7 +184,7 @@ function checkLifeInPath({ expiresAt }: TokenFacts, isInPath: boolean): void {
 function grantOf(
   claim: unknown,
   name: string,
-  { plans, defaultPlan, ceiling }: Plans,
+  { plans, defaultPlan, ceiling, bounds }: TokenOptions,
 ): { permissions: PermissionTexts; ceiling?: PermissionTexts | undefined } {
   const plan = claim === undefined ? defaultPlan : claim;
   if (typeof plan === 'string') {
@@ -211,7 +205,13 @@ function grantOf(
     }
     permissions[field] = text;
   }
-  return { permissions, ceiling: { ...claimCeiling, ...ceiling } };
+  // A key may have more, a claim only below a ceiling of the operator.
+  const defaultCeiling = {
+    concurrency: String(DEFAULT_CONCURRENCY),
+    sockets: String(bounds.socketsPerKey),
+    subscriptions: String(bounds.subscriptionsPerKey),
+  };
+  return { permissions, ceiling: { ...defaultCeiling, ...ceiling } };
 }
 
 /** What the token has is not quoted. @throws RpcError token-invalid if its signature is valid and a claim is not */

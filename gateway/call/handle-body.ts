@@ -11,6 +11,7 @@ import {
 import { BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
+import type { Shortage } from '../limits/limit-state.ts';
 import { Call, type CallContext } from './call.ts';
 import {
   chargeCalls,
@@ -112,7 +113,8 @@ function handleAllowed(
   limits: BatchLimits,
   { shortage, allowance }: ChargeOutcome,
 ): BodyResponse {
-  if (shortage?.reason.endsWith('-quota') === true && hasInfuraErrors(context)) context.subscriptions?.drainSockets();
+  if (shortage !== undefined && isUsedUp(calls, shortage) && hasInfuraErrors(context))
+    context.subscriptions?.quotaUsedUp(shortage.scope === 'all');
   const response =
     shortage === undefined
       ? respondTo(calls, context, limits)
@@ -120,6 +122,16 @@ function handleAllowed(
         rejectAll(calls, limitRejection(calls.items, shortage, context), { ...context, printers: [] });
   const withLimit = (one: RpcResponse | undefined): RpcResponse | undefined => one && withAllowance(one, allowance);
   return response instanceof Promise ? response.then(withLimit) : withLimit(response);
+}
+
+/**
+ * Whether not even the cheapest call of the method fits into what is left of a quota. Neither a batch nor a call that costs more
+ * than the whole quota shows that.
+ */
+function isUsedUp({ isBatch, items: [first] }: Calls, { reason, waitS, units, available }: Shortage): boolean {
+  if (isBatch || waitS === undefined || !reason.endsWith('-quota')) return false;
+  const least = first instanceof Call ? first.served?.unitsOf([]) : undefined;
+  return available < Math.min(units, least ?? units);
 }
 
 function respondTo({ isBatch, isLarge, items }: Calls, context: CallContext, limits: BatchLimits): BodyResponse {

@@ -50,6 +50,9 @@ export function checkedName(name: string): string {
   return trimmed;
 }
 
+/** As of admin tokens: wrong secrets of a known key are not counted. */
+const MIN_SECRET_CHARS = 16;
+
 /** Reads a key of another service, and its secret if there is one. @throws UsageError, which does not quote the input */
 export async function readKey(
   input: AsyncIterable<Uint8Array | string>,
@@ -59,6 +62,8 @@ export async function readKey(
   const [key = '', secret, ...more] = Buffer.concat(chunks).toString().trim().split(/\s+/);
   if (!isWellFormedKey(key) || more.length > 0)
     throw new UsageError('--key-stdin: expected a key of 32 hexadecimal digits on standard input');
+  if (secret !== undefined && secret.length < MIN_SECRET_CHARS)
+    throw new UsageError(`--key-stdin: expected a secret of at least ${MIN_SECRET_CHARS} characters`);
   return { key, secret };
 }
 

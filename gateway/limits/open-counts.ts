@@ -3,6 +3,7 @@ import type { MessageRouter } from '../workers/message-router.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
 
 const TOPIC = 'open';
+const USED_UP_TOPIC = 'quota-used-up';
 /** The process that is the whole gateway. */
 const ONLY_PROCESS = 0;
 
@@ -64,10 +65,13 @@ export function serveOpenCounts(router: MessageRouter): void {
 export class OpenCounts {
   readonly #sums = new OpenSums();
   readonly #link: WorkerLink | undefined;
+  /** Accounts whose quota was used up since the last `takeUsedUp`. */
+  #usedUp = new Set<string>();
 
   /** @param link undefined: this process is the whole gateway */
   constructor(link?: WorkerLink) {
     this.#link = link;
+    link?.on(USED_UP_TOPIC, (account: string) => void this.#usedUp.add(account));
   }
 
   /**
@@ -93,6 +97,20 @@ export class OpenCounts {
     if (change === 0) return;
     this.#addAnyway(kind, account, change);
     if (publicCaller !== undefined) this.#addAnyway(kind, publicCaller.of.account, change);
+  }
+
+  /** The quota of an account has rejected its call: all workers close its sockets. */
+  reportUsedUp(account: string): void {
+    if (this.#usedUp.has(account)) return;
+    this.#usedUp.add(account);
+    this.#link?.notify(USED_UP_TOPIC, account);
+  }
+
+  /** The accounts whose quota was used up since the last time, in any worker. */
+  takeUsedUp(): ReadonlySet<string> {
+    const taken = this.#usedUp;
+    if (taken.size > 0) this.#usedUp = new Set();
+    return taken;
   }
 
   async #add(change: OpenChange): Promise<boolean> {

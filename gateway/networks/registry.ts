@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { readAuth, type AuthConfig } from '../auth/tokens/read-auth.ts';
 import { clock } from '../clock/clock.ts';
@@ -53,6 +54,10 @@ export class NetworkRegistry {
   #configuration: Configuration = { digest: '', loadedAt: '', refused: null };
   /** Facts of the files that were read last, valid or not. */
   #lastRead: Pick<FolderContent, 'version' | 'secretFiles'> = { version: '', secretFiles: [] };
+  /** The key set in force; undefined: none. */
+  #keySet: string | undefined;
+  /** The file of another key set, which could not be read. */
+  #awaitedKeySet: string | undefined;
   #watch: FolderWatcher | undefined;
   #queue: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -103,7 +108,10 @@ export class NetworkRegistry {
     this.#lastRead = content;
     await this.#activate(configs, content);
     this.#watch = new FolderWatcher(this.#options.folder, () => void this.reload(), {
-      otherFiles: () => this.#lastRead.secretFiles,
+      otherFiles: () => [
+        ...this.#lastRead.secretFiles,
+        ...(this.#awaitedKeySet === undefined ? [] : [this.#awaitedKeySet]),
+      ],
     });
   }
 
@@ -128,7 +136,8 @@ export class NetworkRegistry {
       const content = readFolder(this.#options.folder);
       const isChanged = content.version !== this.#lastRead.version;
       this.#lastRead = content;
-      if (!isChanged && !isManual) return;
+      const hasKeySet = this.#awaitedKeySet !== undefined && existsSync(this.#awaitedKeySet);
+      if (!isChanged && !isManual && !hasKeySet) return;
       try {
         await this.#activate(checkFiles(content, this.#options), content);
       } catch (error) {
@@ -157,7 +166,7 @@ export class NetworkRegistry {
 
   async #activate(loaded: readonly NetworkConfig[], content: FolderContent): Promise<void> {
     const { digest } = content;
-    const auth = readAuth(content);
+    const auth = this.#readAuth(content);
     const { finder } = this;
     const previous = finder.all;
     const configs = keepUnchanged(
@@ -177,11 +186,27 @@ export class NetworkRegistry {
     for (const network of active) network.adoptSharedState();
     finder.replace(active);
     for (const network of active) this.#open.add(network);
+    this.#keySet = auth.issuer?.keySet;
     this.onChange(auth);
     this.#configuration = { digest, loadedAt: new Date(clock.unixMs()).toISOString(), refused: null };
     this.#parts.metrics.filesRead('applied', previous.length === 0);
     if (previous.length > 0) this.#logChange(previous, active);
     for (const network of previous) if (!active.includes(network)) void this.#retire(network);
+  }
+
+  /**
+   * Requires the file of a key set only when the key set changes: the keys in force stay valid while their file cannot be read.
+   * @throws NetworkFilesError
+   */
+  #readAuth(content: FolderContent): AuthConfig {
+    this.#awaitedKeySet = undefined;
+    const auth = readAuth(content, false);
+    const keySet = auth.issuer?.keySet;
+    if (keySet === this.#keySet) return auth;
+    this.#awaitedKeySet = keySet;
+    readAuth(content);
+    this.#awaitedKeySet = undefined;
+    return auth;
   }
 
   #logChange(previous: readonly OpenNetwork[], active: readonly OpenNetwork[]): void {

@@ -122,7 +122,7 @@ export async function openGateway(
   const leases = link && new WorkerSlots(link);
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
-    unknownKeysMax: bounds.unknownKeysMax,
+    bounds,
     allowDevelopmentKeys: isDevelopment(settings),
     keyHeaders: settings.KEY_HEADERS === 'on',
     auth,

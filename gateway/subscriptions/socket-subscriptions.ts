@@ -19,6 +19,11 @@ export interface OpenSubscriptions {
   /** As `OpenCounts.take`. */
   takeSubscriptions(cost: number, limits: OpenLimits): Promise<keyof OpenLimits | undefined>;
   returnSubscriptions(cost: number): void;
+  /**
+   * Has the sockets of the account closed, after their calls in progress, where errors have Infura's form.
+   * @param isOfAll whether the quota is that of all callers without a key
+   */
+  quotaUsedUp(isOfAll: boolean): void;
 }
 
 export interface SocketSubscriptionsOptions {
@@ -48,9 +53,9 @@ export class SocketSubscriptions {
     this.#access = parts.keySessions.access;
   }
 
-  /** Closes the sockets of the key, after their calls in progress: its quota has rejected a message. */
-  drainSockets(): void {
-    this.#parts.keySessions.drain('quota-used-up');
+  /** As `OpenSubscriptions.quotaUsedUp`. */
+  quotaUsedUp(isOfAll: boolean): void {
+    this.#parts.keySessions.quotaUsedUp(isOfAll);
   }
 
   /**

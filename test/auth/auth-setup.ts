@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { expect } from 'vitest';
 import { RpcError, type Reason } from '../../gateway/jsonrpc/errors.ts';
 import { Authenticator, type AuthenticatorOptions } from '../../gateway/auth/authenticate.ts';
+import { processBounds } from '../../gateway/config/process-bounds.ts';
 import { readAuth } from '../../gateway/auth/tokens/read-auth.ts';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { cleanups } from '../support/cleanups.ts';
@@ -27,7 +28,8 @@ export interface AuthSetup {
 export function makeAuth(store: OpenKeys, options: Partial<AuthenticatorOptions> = {}): AuthSetup {
   cleanups.push(() => store.close());
   const auth = readAuth({ files: [] });
-  const defaults = { keyStaleMaxS: 3600, unknownKeysMax: 20, auth, log: silent };
+  const bounds = { ...processBounds, unknownKeysMax: 20 };
+  const defaults = { keyStaleMaxS: 3600, bounds, auth, log: silent };
   const authenticator = new Authenticator(store, { ...defaults, ...options });
   const attempt = async (key: string, fromAddress = address): Promise<'valid' | Reason> => {
     try {

@@ -138,6 +138,13 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
     const input = `${importedKey} ${secret}\n`;
     const without = await keys(['create', '--name', 'old', '--key-stdin'], input);
     expect(without).toEqual({ out: '', err: '--key-stdin: a secret requires --secret\n', exitCode: 1 });
+    const short = 'c'.repeat(15);
+    const rejected = await keys(['create', '--name', 'old', '--key-stdin', '--secret'], `${importedKey} ${short}\n`);
+    expect(rejected).toEqual({
+      out: '',
+      err: '--key-stdin: expected a secret of at least 16 characters\n',
+      exitCode: 1,
+    });
     const { out } = await keys(['create', '--name', 'old', '--key-stdin', '--secret', '--rate', '9'], input);
     expect(out).not.toContain(secret);
     expect(await listed()).toMatchObject([{ permissions: { secrets: keyIdOf(digestOf(secret)) } }]);

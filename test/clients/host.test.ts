@@ -113,8 +113,13 @@ describe.each(hostClients)('written for Infura, $name', ({ name, balance, watch 
   });
 
   it.each([
-    ['the rate of the account', ['--team', `${name.slice(0, 4)}-rate`, '--rate', '1', '--burst', '80'], 429, -33200],
-    ['the rate of the key', ['--rate', '1', '--burst', '80'], 429, -33300],
+    [
+      'the rate of the account',
+      ['--team', `${name.slice(0, 4)}-rate`, '--rate', '0.001', '--burst', '80'],
+      429,
+      -33200,
+    ],
+    ['the rate of the key', ['--rate', '0.001', '--burst', '80'], 429, -33300],
     ['the day of the account', ['--team', `${name.slice(0, 4)}-day`, '--daily', '80'], 402, -33000],
     ['the day of the key', ['--daily', '80'], 429, -33400],
   ])('gets the error of %s', async (_, flags, code, event) => {

@@ -1,9 +1,11 @@
 import { JsonRpcProvider } from 'ethers';
 import { createPublicClient, http } from 'viem';
 import { describe, expect, it } from 'vitest';
+import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
-import { limited, storage, type Limited } from '../limits/limited.ts';
+import { estimate, limited, storage, type Limited } from '../limits/limited.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
+import { staysTrueFor } from '../support/eventually.ts';
 import { network } from '../support/gateway.ts';
 
 /** Infura's documents "Avoid rate limiting" and "Set rate limits", read on 2026-11-30. `details` is a sentence of the service. */
@@ -103,19 +105,46 @@ describe.each(published)('with errors: infura, over $of', ({ permissions, error 
   });
 });
 
-it('a message that does not fit into what is left of the day closes the sockets of the key', async () => {
-  const one = await limited();
-  await one.setPermissions({ daily: '2', errors: 'infura' });
-  const [idle, active] = [
-    await openCaller(socketUrl(one.gateway, 'test')),
-    await openCaller(socketUrl(one.gateway, 'test')),
-  ];
+describe('with errors: infura, a message that does not fit into the day', () => {
   const [method, params] = storage;
-  const batch = [1, 2, 3].map((id) => ({ jsonrpc: '2.0', id, method, params }));
-  active.send(JSON.stringify(batch));
-  const errors = JSON.parse(await active.next()) as { error: object }[];
-  expect(errors.map(({ error }) => error)).toMatchObject(batch.map(() => ({ event: -33400 })));
-  for (const { closed } of [active, idle]) expect(await closed).toMatchObject({ code: 1008 });
+
+  it('has the sockets of the account closed, if the cheapest call of its method does not fit either', async () => {
+    const one = await limited({ UNITS_FILE: 'infura' });
+    const keys = [makeKey(), makeKey()] as const;
+    for (const [index, key] of keys.entries())
+      await one.gateway.gateway.keys.add(digestOf(key), {
+        ...{ name: 'other', createdAt: new Date().toISOString() },
+        permissions: { team: 'acme', daily: '100', errors: index === 0 ? 'infura' : 'gatehouse' },
+      });
+    await one.setPermissions({ team: 'acme', daily: '100', errors: 'infura' });
+    const active = await openCaller(socketUrl(one.gateway, 'test'));
+    const [same, inOtherForm] = [
+      await openCaller(socketUrl(one.gateway, 'test', keys[0])),
+      await openCaller(socketUrl(one.gateway, 'test', keys[1])),
+    ];
+    expect(await active.call(method, params)).toHaveProperty('result');
+    expect(await active.call(method, params)).toMatchObject({ error: { event: -33000 } });
+    for (const { closed } of [active, same]) expect(await closed).toMatchObject({ code: 1008 });
+    expect(await inOtherForm.call('eth_chainId')).toHaveProperty('result');
+  });
+
+  it.each([
+    ['a batch', [storage, storage, storage]],
+    ['a call that costs more than the whole day', [estimate]],
+  ])('closes no socket: %s', async (_, calls) => {
+    const one = await limited({ UNITS_FILE: 'infura' });
+    await one.setPermissions({ daily: '200', errors: 'infura' });
+    const [idle, active] = [
+      await openCaller(socketUrl(one.gateway, 'test')),
+      await openCaller(socketUrl(one.gateway, 'test')),
+    ];
+    const messages = calls.map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
+    active.send(JSON.stringify(messages.length > 1 ? messages : messages[0]));
+    expect(await active.next()).toContain('-33400');
+    // Longer than the interval of the checks.
+    await staysTrueFor(600, () => [idle, active].every(({ socket }) => socket.readyState === socket.OPEN));
+    expect(await active.call(method, params)).toHaveProperty('result');
+  });
 });
 
 it('without errors: infura, a socket of a key over its day stays open', async () => {

@@ -10,11 +10,13 @@ import { pino } from 'pino';
 import { createPublicClient, http } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { makeAuth } from '../auth/auth-setup.ts';
 import { runKeys, type KeysRun } from '../auth/run-keys.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { openKeys } from '../support/open-keys.ts';
 
 const contract = `0x${'ab'.repeat(20)}`;
 const balance = ['eth_getBalance', [contract, 'latest']] as const;
@@ -223,6 +225,13 @@ it('a public key may keep the kid that its tokens have at another service', asyn
   expect((await add(kid)).err).toBe('');
   const token = await sign({ ...one, kid, privateKey, alg: 'RS256' });
   await eventually(async () => (await send(one.key, token)).status === 200);
+  expect((await add(kid)).err).toBe(`This public key is registered already, as ${kid}: nothing to do\n`);
+  const next = ['add', one.id, pemFile(newPair('rsa').publicKey), '--name', 'next', '--kid', kid];
+  expect((await runTokens(...next)).err).toBe(
+    `Another public key has the kid ${kid}: remove it first, with keys tokens remove\n`,
+  );
+  const unregistered = await sign({ ...one, kid: 'f'.repeat(32), privateKey, alg: 'RS256' });
+  expect(await send(one.key, unregistered)).toEqual(rejected('its kid is not known for this project id'));
 });
 
 it('public keys that are registered at the same moment are all registered, and one that is removed meanwhile is removed', async () => {
@@ -266,7 +275,7 @@ describe('each of these has its own sentence:', () => {
 
   it('a token for another key, an alg of another family, another signer, no expiry, no token', async () => {
     const [one, other] = [await newKey(), await newKey('rsa')];
-    expect(await send(one.key, await sign(other))).toEqual(rejected('its kid is that of another project id'));
+    expect(await send(one.key, await sign(other))).toEqual(rejected('its kid is not known for this project id'));
     const rsa = await sign({ ...other, kid: one.kid });
     expect(await send(one.key, rsa)).toEqual(rejected('its alg must be ES256, which is that of its public key'));
     const forged = await sign({ ...one, privateKey: newPair('ec').privateKey });
@@ -320,6 +329,19 @@ describe('over WebSocket', () => {
     expect(await narrowed.closed).toEqual({ code: 1008, reason: 'invalid token' });
     expect(await plain.call(...balance)).toHaveProperty('result');
     plain.socket.terminate();
+  });
+
+  it('a token is verified again when auth.yaml changes', async () => {
+    const one = await newKey();
+    const { authenticator } = makeAuth(openKeys({ DATA_DIR: gateway.dataDir }));
+    const access = await authenticator.authenticate(one.key, '203.0.113.7');
+    const narrowed = await authenticator.withToken(access, await sign(one));
+    const confirm = async (): Promise<unknown> => authenticator.confirm(digestOf(one.key), narrowed, 0);
+    expect(await confirm()).toHaveProperty('keyToken');
+    authenticator.configure({ keyTokens: { keyTokenAudience: 'infura.io', clockToleranceS: 6 } });
+    expect(await confirm()).toHaveProperty('keyToken');
+    authenticator.configure({ keyTokens: { keyTokenAudience: 'example.org', clockToleranceS: 5 } });
+    await expect(confirm()).rejects.toMatchObject({ reason: 'token-invalid' });
   });
 
   it('a socket without a token is closed when its key requires one', async () => {
@@ -402,8 +424,15 @@ it('a rotated key accepts the tokens of the key before', async () => {
   expect(await send(key, token)).toEqual({ status: 200 });
   // The key before is valid for the grace period.
   expect(await send(one.key, token)).toEqual({ status: 200 });
-  await runTokens('remove', keyIdOf(digestOf(key)), one.kid);
+  const id = keyIdOf(digestOf(key));
+  await runTokens('remove', id, one.kid);
   for (const each of [key, one.key]) await eventually(async () => (await send(each, token)).status === 401);
+  const audit = readFileSync(join(gateway.dataDir, 'audit.jsonl'), 'utf8').trim().split('\n');
+  const changed = audit.map((line) => JSON.parse(line) as { key: string; detail?: string });
+  for (const each of [id, one.id])
+    expect(changed.filter(({ key: of, detail }) => of === each && detail === 'tokenKeys').length, each).toBe(
+      each === id ? 1 : 2,
+    );
 });
 
 it('another audience may be configured, and a key without public keys ignores a token', async () => {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { compileAccess, type KeyAccess } from '../../gateway/auth/key-access.ts';
 import { OpenCounts, serveOpenCounts } from '../../gateway/limits/open-counts.ts';
+import { eventually } from '../support/eventually.ts';
 import { linkedWorkers } from '../workers/linked-workers.ts';
 
 const accessOf = (team: string): KeyAccess =>
@@ -52,4 +53,14 @@ it('what a worker has open ends with it', async () => {
   expect(await other.take(team, 'sockets', 2, limits)).toBe('own');
   workers.end(1);
   expect(await other.take(team, 'sockets', 2, limits)).toBeUndefined();
+});
+
+it('each worker learns once that the quota of an account is used up', async () => {
+  const { links } = await linkedWorkers(2);
+  const [one, other] = links.map((link) => new OpenCounts(link)) as [OpenCounts, OpenCounts];
+  one.reportUsedUp('key');
+  expect([...one.takeUsedUp()]).toEqual(['key']);
+  let learned: readonly string[] = [];
+  await eventually(() => (learned = [...learned, ...other.takeUsedUp()]).length > 0);
+  expect([learned, [...one.takeUsedUp()], [...other.takeUsedUp()]]).toEqual([['key'], [], []]);
 });

@@ -115,14 +115,22 @@ export class KeyManager {
    * @throws KeyOperationError if it is no such key, or the fourth one
    */
   async addTokenKey(id: string, pem: string, name: string, given?: string): Promise<TokenKeyAdded> {
-    const { kid, entry } = tokenKeyEntry(id, name, readPublicKey(pem), given);
+    const publicKey = readPublicKey(pem);
+    const { kid, entry } = tokenKeyEntry(id, name, publicKey, given);
     await this.#write(id, (permissions) => {
       const before = tokenKeysIn(permissions);
-      if (before.some((one) => one.kid === kid))
+      const same = before.find((one) => one.kid === kid);
+      if (same?.publicKey.equals(publicKey) === true)
         throw new KeyOperationError(
           'already-exists',
           `This public key is registered already, as ${kid}`,
           'nothing to do',
+        );
+      if (same !== undefined)
+        throw new KeyOperationError(
+          'already-exists',
+          `Another public key has the kid ${kid}`,
+          'remove it first, with keys tokens remove',
         );
       if (before.length >= MAX_TOKEN_KEYS)
         throw new KeyOperationError('already-exists', `The key ${id} has three public keys`, 'remove one of them');
@@ -143,14 +151,16 @@ export class KeyManager {
     if (found.length === 0)
       throw new KeyOperationError('missing', `The key ${id} has no public key with this kid`, 'see keys tokens list');
     const warnings: string[] = [];
+    let removed: CreatedKey = { id };
     for (const record of found) {
       const after = await this.#write(record.id, ({ tokenKeys = '' }) => {
         const others = entriesOf(tokenKeys).filter((entry) => !entry.startsWith(`${kid}@`));
         return { tokenKeys: others.join(',') };
       });
       warnings.push(...this.#warningsFor(record.id, {}, after));
+      removed = await this.#audited({ id }, 'update', record.id, 'tokenKeys', warnings);
     }
-    return this.#audited({ id }, 'update', id, 'tokenKeys', warnings);
+    return removed;
   }
 
   /** Makes a key with the same permissions and limits; the old key expires after `graceMs`. */

@@ -50,9 +50,11 @@ export interface AuthConfig {
   readonly keyTokens: KeyTokenConfig;
 }
 
-/** A token ends by its own time, and secrets and accounts belong to keys. */
+/** A token ends by its own time, and secrets, with what requires them, and accounts belong to keys. */
 const plannable = permissionNames.filter(
-  (name) => !['expiresAt', 'secrets', 'account'].includes(name) && permissionFields[name].kind !== 'token',
+  (name) =>
+    !['expiresAt', 'secrets', 'overrideAllowlists', 'account'].includes(name) &&
+    permissionFields[name].kind !== 'token',
 );
 
 /** The fields that the claim of a token may have: not those which grant more than others have, or join keys. */

@@ -67,6 +67,17 @@ export class KeySessions implements OpenSubscriptions {
     this.#counts.add(this.#found, 'subscriptions', -cost);
   }
 
+  quotaUsedUp(isOfAll: boolean): void {
+    const { account, publicCaller } = this.#found;
+    this.#counts.reportUsedUp(isOfAll && publicCaller !== undefined ? publicCaller.of.account : account);
+  }
+
+  /** @param accounts whose quota is used up */
+  isOneOf(accounts: ReadonlySet<string>): boolean {
+    const { account, publicCaller } = this.#found;
+    return accounts.has(account) || (publicCaller !== undefined && accounts.has(publicCaller.of.account));
+  }
+
   /** @param session whose socket is counted for the account already */
   add(session: Session): void {
     this.sessions.add(session);

@@ -203,11 +203,17 @@ export class WebSocketUpgrades {
 
   #tick(): void {
     const now = clock.now();
+    const usedUp = this.#counts.takeUsedUp();
     for (const keySessions of this.#keySessions.values()) {
       this.#recheckKey(keySessions);
+      const isUsedUp = usedUp.size > 0 && keySessions.isOneOf(usedUp);
       for (const session of [...keySessions.sessions]) {
         session.tick(now);
-        if (this.#usedUpQuota(keySessions.access, session.network) !== undefined) session.drain('quota-used-up');
+        const [{ access }, { network }] = [keySessions, session];
+        const isOver = isUsedUp
+          ? hasInfuraErrors({ access, network })
+          : this.#usedUpQuota(access, network) !== undefined;
+        if (isOver) session.drain('quota-used-up');
       }
     }
   }

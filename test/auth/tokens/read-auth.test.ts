@@ -59,6 +59,11 @@ const mistakes: [what: string, lines: string[], message: string][] = [
   ],
   ['an unknown default plan', [...issuer, 'defaultPlan: gold'], '4:14 defaultPlan: expected the name of a plan'],
   ['an invalid value', [...issuer, 'plans: { free: { rate: much } }'], '4:24 plans.free.rate: expected'],
+  [
+    'a field that a plan cannot have, because it requires a secret',
+    [...issuer, 'plans: { free: { overrideAllowlists: on } }'],
+    '4:18 plans.free.overrideAllowlists is not known',
+  ],
   ['a team in the ceiling', [...issuer, 'ceiling: { team: core }'], '4:12 ceiling.team is not known'],
   ['a symmetric algorithm', [...issuer, 'algorithms: [HS256]'], '4:14 algorithms[0]: expected one of RS256, '],
   ['plain http', [...issuer.slice(0, 2), 'keySet: http://keys.example/jwks'], '3:9 keySet: expected an https URL'],
