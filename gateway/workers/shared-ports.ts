@@ -184,7 +184,8 @@ export class SharedPorts {
 
   #send(worker: ReceivingWorker, connection: Connection): void {
     const { id, port, socket } = connection;
-    const waitMs = port.workers.size === 1 ? Infinity : ACCEPT_MS * 2 ** connection.attempts++;
+    const attempt = connection.attempts++;
+    const waitMs = port.workers.size === 1 ? Infinity : ACCEPT_MS * 2 ** attempt;
     worker.offered = connection;
     worker.isPending = true;
     worker.latest = ++this.#sent;
@@ -196,7 +197,8 @@ export class SharedPorts {
     // After pending messages are read: this process may have been busy.
     connection.timer = clock.setTimeout(() => {
       clock.setImmediate(() => {
-        if (worker.offered === connection) this.#withdraw(worker);
+        // The worker may have got it again meanwhile.
+        if (worker.offered === connection && connection.attempts === attempt + 1) this.#withdraw(worker);
         this.#sendWaiting();
       });
     }, waitMs);
