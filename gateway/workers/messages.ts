@@ -21,12 +21,18 @@ export type MessageToPrimary =
   | { readonly kind: 'joined' }
   /** The worker listens. */
   | { readonly kind: 'ready' }
-  /** The worker serves the connection with this id. @param open its connections */
-  | { readonly kind: 'accepted'; readonly id: number; readonly open: number }
-  /** The worker has received the connection too late. */
-  | { readonly kind: 'declined'; readonly id: number; readonly open: number }
+  | ConnectionResponse
   /** The event loop of the worker turns. */
   | { readonly kind: 'alive'; readonly open: number };
+
+/** Whether the worker serves the connection with this id, or has received it too late. */
+export interface ConnectionResponse {
+  readonly kind: 'connection-response';
+  readonly id: number;
+  readonly isAccepted: boolean;
+  /** The connections of the worker. */
+  readonly open: number;
+}
 
 /** Comes with a socket. */
 export interface ConnectionMessage {

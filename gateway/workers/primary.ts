@@ -186,11 +186,8 @@ export class Primary {
       case 'alive':
         this.#ports.heard(id, message.open);
         break;
-      case 'accepted':
-        this.#ports.accepted(id, message.id, message.open);
-        break;
-      case 'declined':
-        this.#ports.declined(id, message.id, message.open);
+      case 'connection-response':
+        this.#ports.responded(id, message);
         break;
       default:
         this.router.received(id, message);

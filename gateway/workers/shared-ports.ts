@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { clock, type Timer } from '../clock/clock.ts';
 import { waitForIdleBacklog } from '../event-loop/idle-backlog.ts';
 import type { MessageRouter } from './message-router.ts';
-import type { ConnectionMessage } from './messages.ts';
+import type { ConnectionMessage, ConnectionResponse } from './messages.ts';
 
 export const OPEN_PORT_TOPIC = 'open-port';
 export const CLOSE_PORT_TOPIC = 'close-port';
@@ -42,8 +42,8 @@ interface ReceivingWorker {
   open: number;
   /** What it was sent, until another worker may have it. */
   offered: Connection | undefined;
-  /** The id of the connection that it has neither accepted nor declined: it gets no other one meanwhile. */
-  pending: number | undefined;
+  /** It has not responded to the latest connection that it was sent, and gets no other one meanwhile. */
+  isPending: boolean;
   /** The place of its latest connection, among those that all workers were sent. */
   latest: number;
 }
@@ -78,7 +78,7 @@ export class SharedPorts {
 
   /** The worker may open ports from now on. */
   add(id: number, send: SendConnection): void {
-    this.#workers.set(id, { send, open: 0, offered: undefined, pending: undefined, latest: 0 });
+    this.#workers.set(id, { send, open: 0, offered: undefined, isPending: false, latest: 0 });
   }
 
   /** The worker has ended, and all its messages were received. */
@@ -94,21 +94,15 @@ export class SharedPorts {
     this.#sendWaiting();
   }
 
-  /** The worker serves the connection. @param open its connections */
-  accepted(id: number, connection: number, open: number): void {
-    const worker = this.#responded(id, connection, open);
-    const accepted = worker?.offered ?? this.#waiting.find((one) => one.id === connection);
-    this.#waiting = this.#waiting.filter((one) => one !== accepted);
-    if (worker !== undefined) this.#forget(worker);
+  /** The worker has read the message about a connection. */
+  responded(id: number, { id: connection, isAccepted, open }: ConnectionResponse): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    [worker.open, worker.isPending] = [open, false];
+    this.#withdraw(worker);
+    const at = isAccepted ? this.#waiting.findIndex((one) => one.id === connection) : -1;
     // The worker has a descriptor of its own.
-    accepted?.socket.destroy();
-    this.#sendWaiting();
-  }
-
-  /** The worker received the connection too late. */
-  declined(id: number, connection: number, open: number): void {
-    const worker = this.#responded(id, connection, open);
-    if (worker !== undefined) this.#withdraw(worker);
+    if (at >= 0) this.#waiting.splice(at, 1)[0]?.socket.destroy();
     this.#sendWaiting();
   }
 
@@ -180,7 +174,7 @@ export class SharedPorts {
 
   #sendWaiting(): void {
     for (let connection = this.#waiting[0]; connection !== undefined; connection = this.#waiting[0]) {
-      const free = [...connection.port.workers].filter(({ pending }) => pending === undefined);
+      const free = [...connection.port.workers].filter(({ isPending }) => !isPending);
       const [worker] = free.sort((one, other) => one.open - other.open || one.latest - other.latest);
       if (worker === undefined) return;
       this.#waiting.shift();
@@ -190,9 +184,10 @@ export class SharedPorts {
 
   #send(worker: ReceivingWorker, connection: Connection): void {
     const { id, port, socket } = connection;
-    const waitMs = port.workers.size === 1 ? Infinity : ACCEPT_MS * 2 ** connection.attempts++;
+    const attempt = connection.attempts++;
+    const waitMs = port.workers.size === 1 ? Infinity : ACCEPT_MS * 2 ** attempt;
     worker.offered = connection;
-    worker.pending = id;
+    worker.isPending = true;
     worker.latest = ++this.#sent;
     worker.send(
       { kind: 'connection', id, port: port.name, sentAt: clock.unixMs(), validMs: waitMs * VALID_PART },
@@ -202,30 +197,18 @@ export class SharedPorts {
     // After pending messages are read: this process may have been busy.
     connection.timer = clock.setTimeout(() => {
       clock.setImmediate(() => {
-        if (worker.offered !== connection) return;
-        this.#withdraw(worker);
+        // The worker may have got it again meanwhile.
+        if (worker.offered === connection && connection.attempts === attempt + 1) this.#withdraw(worker);
         this.#sendWaiting();
       });
     }, waitMs);
   }
 
-  /** The worker has read the message about a connection. @returns undefined: it has ended */
-  #responded(id: number, connection: number, open: number): ReceivingWorker | undefined {
-    const worker = this.#workers.get(id);
-    if (worker === undefined) return undefined;
-    worker.open = open;
-    if (worker.pending === connection) worker.pending = undefined;
-    return worker;
-  }
-
-  /** The next free worker gets the connection. */
+  /** The next free worker gets what this one was offered. */
   #withdraw(worker: ReceivingWorker): void {
-    if (worker.offered !== undefined) this.#waiting.unshift(worker.offered);
-    this.#forget(worker);
-  }
-
-  #forget(worker: ReceivingWorker): void {
-    clock.clearTimeout(worker.offered?.timer);
+    if (worker.offered === undefined) return;
+    clock.clearTimeout(worker.offered.timer);
+    this.#waiting.unshift(worker.offered);
     worker.offered = undefined;
   }
 }

@@ -40,18 +40,18 @@ export class WorkerPorts {
 
   /** @param socket undefined: the primary has closed it before the message was sent */
   received({ id, port, sentAt, validMs }: ConnectionMessage, socket: Socket | undefined): void {
-    // Before its first byte is read: another worker may serve it.
-    if (socket === undefined || clock.unixMs() - sentAt > validMs) {
+    const isAccepted = socket !== undefined && clock.unixMs() - sentAt <= validMs;
+    if (isAccepted) this.open++;
+    this.#send({ kind: 'connection-response', id, isAccepted, open: this.open });
+    if (!isAccepted) {
+      // Before its first byte is read: another worker may serve it.
       socket?.destroy();
-      this.#send({ kind: 'declined', id, open: this.open });
       return;
     }
-    this.open++;
     socket.once('close', () => {
       this.open--;
       this.#reportSoon();
     });
-    this.#send({ kind: 'accepted', id, open: this.open });
     // As node:http does it.
     socket.allowHalfOpen = true;
     this.#users.get(port)?.(socket);

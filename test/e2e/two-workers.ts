@@ -27,7 +27,7 @@ export interface CallOptions {
   readonly key?: string;
   /** Default: `main` */
   readonly slug?: string;
-  /** Default: a connection of its own, which goes to the next worker */
+  /** Default: a connection of its own, which goes to the worker with the fewest */
   readonly agent?: Agent;
   readonly headers?: Readonly<Record<string, string>>;
   readonly address?: string;

@@ -44,7 +44,7 @@ async function createKey(permissions: object = {}): Promise<string> {
   return ((await response.json()) as { key: string }).key;
 }
 
-/** A call over a connection of its own, which goes to the next worker. @param key empty: none @returns the status */
+/** A call over a connection of its own, which goes to the worker with the fewest. @param key empty: none @returns the status */
 function call(key: string, slug = 'free'): Promise<number> {
   const body = JSON.stringify(readStorage(1));
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };

@@ -69,18 +69,26 @@ async function openPorts(): Promise<{
   return { ports, offered, request, port, connect: open, connectMore: openMore };
 }
 
+function accept(ports: SharedPorts, worker: number, id: number, open: number): void {
+  ports.responded(worker, { kind: 'connection-response', id, isAccepted: true, open });
+}
+
+function decline(ports: SharedPorts, worker: number, id: number): void {
+  ports.responded(worker, { kind: 'connection-response', id, isAccepted: false, open: 0 });
+}
+
 const workersOf = (offered: readonly Offered[]): number[] => offered.map(({ worker }) => worker);
 
 it('a connection goes to the worker with the fewest, and to those with equally many in turn', async () => {
   const { ports, offered, connect } = await openPorts();
   for (let count = 1; count <= 4; count++) {
     const { worker, message } = await connect();
-    ports.accepted(worker, message.id, Math.ceil(count / 2));
+    accept(ports, worker, message.id, Math.ceil(count / 2));
   }
   expect(workersOf(offered)).toEqual([1, 2, 1, 2]);
   ports.heard(2, 0);
   const { message } = await connect();
-  ports.accepted(2, message.id, 1);
+  accept(ports, 2, message.id, 1);
   await connect();
   expect(workersOf(offered).slice(4)).toEqual([2, 2]);
 });
@@ -90,9 +98,9 @@ it('a worker gets one connection at a time, and further ones wait', async () => 
   const [first, second] = [await connect(), await connect()];
   await connectMore(3);
   expect(workersOf(offered)).toEqual([1, 2]);
-  ports.accepted(2, second.message.id, 1);
+  accept(ports, 2, second.message.id, 1);
   expect(workersOf(offered)).toEqual([1, 2, 2]);
-  ports.accepted(1, first.message.id, 1);
+  accept(ports, 1, first.message.id, 1);
   expect(workersOf(offered)).toEqual([1, 2, 2, 1]);
   expect(offered.map(({ message }) => message.id)).toEqual([1, 2, 3, 4]);
 });
@@ -107,12 +115,12 @@ it('a connection that is not accepted within 100 ms goes to another worker, and 
   expect(offered[1]).toMatchObject({ socket, message: { id: message.id } });
   // The late worker declines it, also if it reads the message before the primary has read another one.
   expect(message.validMs).toBeLessThan(100);
-  ports.accepted(2, message.id, 5);
+  accept(ports, 2, message.id, 5);
   expect(socket.destroyed).toBe(true);
-  ports.accepted(2, (await connect()).message.id, 6);
+  accept(ports, 2, (await connect()).message.id, 6);
   await connect();
   expect(workersOf(offered)).toEqual([1, 2, 2, 2]);
-  ports.declined(1, message.id, 0);
+  decline(ports, 1, message.id);
   await connect();
   expect(workersOf(offered)).toEqual([1, 2, 2, 2, 1]);
 });
@@ -123,10 +131,10 @@ it('a connection that two workers get too late goes to each for twice the time a
   await time().advance(101);
   await time().advance(201);
   expect(workersOf(offered)).toEqual([1, 2]);
-  ports.declined(1, message.id, 0);
+  decline(ports, 1, message.id);
   expect(workersOf(offered)).toEqual([1, 2, 1]);
-  ports.declined(2, message.id, 0);
-  ports.declined(1, message.id, 0);
+  decline(ports, 2, message.id);
+  decline(ports, 1, message.id);
   expect(workersOf(offered)).toEqual([1, 2, 1, 2]);
   const valid = offered.map((each) => each.message.validMs);
   expect(valid).toEqual([1, 2, 4, 8].map((times) => times * (valid[0] as number)));
@@ -135,15 +143,15 @@ it('a connection that two workers get too late goes to each for twice the time a
 it('what a worker that ends has not accepted goes to another one, each connection once', async () => {
   const { ports, offered, connect, connectMore } = await openPorts();
   const first = await connect();
-  ports.accepted(1, first.message.id, 1);
+  accept(ports, 1, first.message.id, 1);
   const [second, third] = [await connect(), await connect()];
   expect([second.worker, third.worker]).toEqual([2, 1]);
   await connectMore(1);
   await ports.remove(2);
   expect(workersOf(offered)).toEqual([1, 2, 1]);
-  ports.accepted(1, third.message.id, 2);
+  accept(ports, 1, third.message.id, 2);
   expect(offered[3]).toEqual({ ...second, worker: 1, message: { ...second.message, validMs: Infinity } });
-  ports.accepted(1, second.message.id, 3);
+  accept(ports, 1, second.message.id, 3);
   expect(offered.map(({ message }) => message.id)).toEqual([1, 2, 3, 2, 4]);
   await time().advance(1_000);
   expect(offered).toHaveLength(5);
@@ -175,9 +183,9 @@ it('a worker declines a connection that it receives too late, before it reads fr
   ports.received(other, second.socket);
   ports.received({ ...message, id: 3 }, undefined);
   expect(sent).toEqual([
-    { kind: 'accepted', id: 1, open: 1 },
-    { kind: 'declined', id: 2, open: 1 },
-    { kind: 'declined', id: 3, open: 1 },
+    { kind: 'connection-response', id: 1, isAccepted: true, open: 1 },
+    { kind: 'connection-response', id: 2, isAccepted: false, open: 1 },
+    { kind: 'connection-response', id: 3, isAccepted: false, open: 1 },
   ]);
   expect([used, second.socket.destroyed]).toEqual([[first.socket], true]);
   first.socket.destroy();
