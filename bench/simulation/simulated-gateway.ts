@@ -35,6 +35,8 @@ import type { Client, ClientSocket } from '../soak/client.ts';
 import type { MemoryNode } from './memory-node.ts';
 
 const settings = readSettings({ NETWORKS_DIR: '.', DATA_DIR: '.', LOG_LEVEL: 'silent' });
+/** The same for all gateways of a process: to compile them takes longer than most simulations of tests. */
+const compiled = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
 /** From the client to the gateway. Without it, a client that polls in a loop would stop the time. */
 const REQUEST_MS = 1;
 const SUBSCRIPTIONS_MAX = 1_000;
@@ -80,7 +82,7 @@ export class SimulatedGateway {
     }
     this.#network = new OpenNetwork(config, {
       ...{ settings, bounds: processBounds, specs, unitsTable: {}, metrics, log: this.#log, openUpstreams },
-      ...{ checks: compileParamChecks(), resultCheck: compileResultCheck() },
+      ...compiled,
       usage: new UsageLedger(usageStore),
       cache: new ResponseCache(settings.CACHE_MAX_BYTES),
       durable: undefined,

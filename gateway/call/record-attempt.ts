@@ -60,7 +60,8 @@ export function recordSuccess(
 ): void {
   const { router, method } = call;
   const { chain, options, hedgeDelay } = router;
-  upstream.recordSuccess(method.name, startedAt);
+  const isProven = response.kind !== 'flowing' && (response.proof ?? 'no') !== 'no';
+  upstream.recordSuccess(method.name, startedAt, isProven);
   if (call.ignored.length > 0) countIgnored(call, upstream, now);
   call.range?.returned(upstream);
   if (upstream.isHeadUncertain) chain.poll(upstream).catch(() => undefined); // the next success polls again

@@ -29,7 +29,9 @@ function selectNext(call: Call, now: number): Upstream | undefined {
   const isFirst = tried.length === 0;
   if (isFirst) router.budget.countCall(now);
   if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS) || (!isFirst && !call.hasAttempt)) return undefined;
-  if (failed.length > 1 && failed.filter(isUnknownError).length >= MAX_UNKNOWN_ERRORS) return undefined;
+  // A result that is proven may come from any upstream, after lists of logs that are not in order, too.
+  const errors = call.verification === undefined ? failed : failed.filter(({ isIrregular }) => isIrregular !== true);
+  if (failed.length > 1 && errors.filter(isUnknownError).length >= MAX_UNKNOWN_ERRORS) return undefined;
   // A response is confirmed at closed circuits only.
   const upstream = select(call, now, unconfirmed === undefined ? 'attempt' : 'closed-retry');
   // A range that is too large for one upstream is no failure.

@@ -39,7 +39,7 @@ export class UnsupportedMethods {
   readonly #marks = new LRUCache<string, MethodMark>(expiringEntries(MAX_MARKS, UNSUPPORTED_TTL_MS));
   readonly #slowCalls = new LRUCache<string, number>(maxEntries(MAX_MARKS));
   readonly #supported = new Set<string>();
-  /** Methods marked as disproved that had results since: other upstreams had none. */
+  /** Methods marked as disproved that had results since which are not proven: other upstreams had none. */
   readonly #usedDisproved = new Set<string>();
   /** Errors of supported methods, since the last success. */
   readonly #errors = new LRUCache<string, ErrorRun>(maxEntries(MAX_MARKS));
@@ -59,7 +59,7 @@ export class UnsupportedMethods {
     return this.#marks.size > 0 && this.#marks.get(method)?.reason === 'unsupported';
   }
 
-  /** Whether a result of the method was disproved, and none was returned since. */
+  /** Whether a result of the method was disproved, and none that is not proven was returned since. */
   isWithoutResults(method: string): boolean {
     return this.#marks.get(method)?.reason === 'disproved' && !this.#usedDisproved.has(method);
   }
@@ -81,14 +81,15 @@ export class UnsupportedMethods {
     } else if (failure === 'slow' && this.#recordSlowCall(method)) this.#mark(method, 'slow', now);
   }
 
-  recordSuccess(method: string): void {
+  /** @param isProven what proves the result was found */
+  recordSuccess(method: string, isProven = false): void {
     if (this.#slowCalls.size > 0) this.#slowCalls.delete(method);
     if (this.#errors.size > 0) this.#errors.delete(method);
     if (!this.#supported.has(method) && this.#supported.size < MAX_SUPPORTED_METHODS) this.#supported.add(method);
     if (this.#marks.size === 0) return;
     // A result that was right does not excuse one that was disproved.
     if (this.#marks.get(method)?.reason === 'disproved') {
-      this.#usedDisproved.add(method);
+      if (!isProven) this.#usedDisproved.add(method);
       return;
     }
     if (!this.#marks.delete(method)) return;

@@ -423,11 +423,11 @@ export class Upstream {
     return this.circuit.isClosed || this.circuit.tryBeginTrial(now);
   }
 
-  /** @param sentAt by clock.now() */
-  recordSuccess(method: string, sentAt: number): void {
+  /** @param sentAt by clock.now() @param isProven what proves the result was found */
+  recordSuccess(method: string, sentAt: number, isProven = false): void {
     this.#servedAt = Math.max(this.#servedAt, sentAt);
     this.health.recordSuccess(sentAt);
-    this.methods.recordSuccess(method);
+    this.methods.recordSuccess(method, isProven);
   }
 
   /**

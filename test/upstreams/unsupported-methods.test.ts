@@ -83,3 +83,12 @@ describe('a method at an upstream', () => {
     ]);
   });
 });
+
+it('only results that are not proven may be cached of a method with a disproved one, so that caches are given up again', () => {
+  const methods = newMethods();
+  methods.recordFailure(method, 'disproved', true, 0);
+  methods.recordSuccess(method, true);
+  expect(methods.isWithoutResults(method)).toBe(true);
+  methods.recordSuccess(method);
+  expect(methods.isWithoutResults(method)).toBe(false);
+});

@@ -38,10 +38,10 @@ describe('with `enforce`, a result that nothing proves', () => {
     const [hash] = nodes.hashes;
     await nodes.send('eth_blockNumber');
     nodes.lie(0, method, (receipt: Json) => ({ ...receipt, status: '0x0' }));
-    nodes.lie(1, 'eth_getBlockReceipts', () => []);
+    for (const node of [0, 1]) nodes.lie(node, 'eth_getBlockReceipts', () => []);
     expect((await nodes.send(method, hash)).result).toMatchObject({ status: '0x0' });
     expect(await nodes.proven(method, 'no')).toBe(1);
-    nodes.lie(1, 'eth_getBlockReceipts', undefined);
+    for (const node of [0, 1]) nodes.lie(node, 'eth_getBlockReceipts', undefined);
     await nodes.advance(1_000);
     expect((await nodes.send(method, hash)).result).toMatchObject({ status: '0x1' });
     expect(await nodes.proven(method, 'root')).toBe(1);

@@ -27,13 +27,20 @@ export type Json = Readonly<Record<string, unknown>>;
 /** What a node returns in place of a result. */
 export type Lie = (result: never, params: readonly unknown[]) => unknown;
 
+export type Call = readonly [method: string, ...params: readonly unknown[]];
+export type Reply = { readonly result?: unknown; readonly error?: Json };
+
 export interface SimulatedNodes {
   /** Of the transactions of one block: the first one sends a value, the second one creates a contract. */
   readonly hashes: readonly Hex[];
   readonly blockHash: Hex;
   /** Node 0 gets the calls. @param lie undefined: the truth */
   readonly lie: (node: number, method: string, lie: Lie | undefined) => void;
-  readonly send: (method: string, ...params: readonly unknown[]) => Promise<{ result?: unknown; error?: Json }>;
+  readonly send: (method: string, ...params: readonly unknown[]) => Promise<Reply>;
+  /** Sends a batch, as one body, or as one message of a WebSocket. */
+  readonly sendAll: (calls: readonly Call[], over: 'http' | 'websocket') => Promise<Reply[]>;
+  /** What proves the last response to a body; undefined: results are not proven. */
+  readonly proofOf: () => string | undefined;
   readonly truth: (method: string, ...params: readonly unknown[]) => unknown;
   readonly advance: (ms: number) => Promise<void>;
   /** How many results of a method had this proof. */
@@ -58,7 +65,8 @@ export async function simulatedNodes(count: number, file: object, given?: Script
       const result = chain.resultOf(method, params);
       if (result === undefined)
         return { jsonrpc: '2.0', id, error: { code: -32601, message: 'the method does not exist' } };
-      return { jsonrpc: '2.0', id, result: ownLies.get(method)?.(result as never, params) ?? result };
+      const lie = ownLies.get(method);
+      return { jsonrpc: '2.0', id, result: lie === undefined ? result : lie(result as never, params) };
     };
     return new MemoryNode(at + 1, { respondTo }, new Random(at + 1));
   });
@@ -88,8 +96,21 @@ export async function simulatedNodes(count: number, file: object, given?: Script
     lie: (node, method, lie) => void lies[node]?.set(method, lie),
     send: async (method, ...params) => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-      return JSON.parse(await time.advanceUntil(client.post(body))) as { result?: unknown; error?: Json };
+      return JSON.parse(await time.advanceUntil(client.post(body))) as Reply;
     },
+    sendAll: async (calls, over) => {
+      const body = JSON.stringify(calls.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params })));
+      const answered = new Promise<string>((resolve, reject) => {
+        if (over === 'http') client.post(body).then(resolve, reject);
+        else
+          client.openSocket(resolve).then((socket) => {
+            socket.send(body);
+          }, reject);
+      });
+      const replies = JSON.parse(await time.advanceUntil(answered)) as (Reply & { id: number })[];
+      return calls.map((_, at) => replies.find(({ id }) => id === at) as Reply);
+    },
+    proofOf: () => gateway.proof,
     truth: (method, ...params) => chain.resultOf(method, params),
     advance: (ms) => time.advance(ms),
     proven: (method, proof) => sampleOf('gatehouse_verified_results_total', `method="${method}"`, `proof="${proof}"`),

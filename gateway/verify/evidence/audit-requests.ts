@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { parseHeader, type Header } from '../../chain/header.ts';
 import { clock } from '../../clock/clock.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
@@ -16,6 +17,7 @@ const MAX_COMPARED_BYTES = 250_000;
 const specs = new Map(methods.map((spec) => [spec.name, spec]));
 const blockByNumber = specs.get(nodeMethods.blockByNumber) as MethodSpec;
 const logs = specs.get(nodeMethods.logs) as MethodSpec;
+const uncle = specs.get(nodeMethods.uncle) as MethodSpec;
 
 /**
  * Sends the requests of audits, and those for evidence that one upstream must have. They count towards the limits of an upstream, and for nothing else: neither its circuit, nor
@@ -68,6 +70,12 @@ export class AuditRequests {
     if (!this.#permitted.sourcesOf(blockByNumber.name).includes(upstream)) return undefined;
     const response = await this.send(upstream, blockByNumber, [named, false], deadline);
     return response?.kind === 'result' ? parseHeader(response.result) : undefined;
+  }
+
+  /** An uncle that an upstream returns. Undefined: it returns none. @param params the hash of the block, and the place */
+  async uncle(upstream: Upstream, params: readonly unknown[], deadline: number): Promise<JsonObject | undefined> {
+    const response = await this.send(upstream, uncle, params, deadline);
+    return response?.kind === 'result' && isObject(response.result) ? response.result : undefined;
   }
 
   /** The logs that an upstream returns for a filter. Undefined: it returns none. */

@@ -233,18 +233,22 @@ export class Evidence {
     const hash = String(header['hash']).toLowerCase();
     const known = this.#values.get(`uncles ${hash}`) as readonly JsonObject[] | undefined;
     if (known !== undefined) return known;
-    const uncles: JsonObject[] = [];
-    for (let index = 0; index < MAX_UNCLES; index++) {
-      const params = [hash, `0x${index}`];
-      const uncle = (await this.#request(nodeMethods.uncle, params, work, undefined)) as JsonObject | undefined;
-      if (uncle !== undefined) uncles.push(uncle);
+    const { requests } = this.#options;
+    for (const upstream of [...requests.others(work.upstream), work.upstream]) {
+      const uncles: JsonObject[] = [];
+      for (let index = 0; index < MAX_UNCLES; index++) {
+        const params = [hash, `0x${index}`];
+        await work.charge(nodeMethods.uncle, params);
+        const uncle = await requests.uncle(upstream, params, work.deadline);
+        if (uncle !== undefined) uncles.push(uncle);
+      }
+      const encoded = uncles.map(encodeHeader).filter((one) => one !== undefined);
+      if (!isSameHex(hashOf(RLP.encode(encoded.map((one) => RLP.decode(one)))), sha3Uncles)) continue;
+      const proven = uncles.map((uncle, at) => ({ ...uncle, hash: hashOf(encoded[at] as Uint8Array) }));
+      this.#values.set(`uncles ${hash}`, proven);
+      return proven;
     }
-    const encoded = uncles.map(encodeHeader);
-    if (!encoded.every((one) => one !== undefined)) return undefined;
-    if (!isSameHex(hashOf(RLP.encode(encoded.map((one) => RLP.decode(one)))), sha3Uncles)) return undefined;
-    const proven = uncles.map((uncle, at) => ({ ...uncle, hash: hashOf(encoded[at] as Uint8Array) }));
-    this.#values.set(`uncles ${hash}`, proven);
-    return proven;
+    return undefined;
   }
 
   /** A block without its transactions, unproven. */
@@ -362,22 +366,30 @@ export class Evidence {
     kind: string | undefined,
   ): Promise<object | undefined> {
     const { upstream, isEvidence } = work;
-    // The upstream whose result is wrong has no better evidence. A check of evidence says nothing about its upstream.
-    const except = isEvidence ? undefined : upstream;
     const { request, requests } = this.#options;
+    const hasOthers = !isEvidence && requests.others(upstream).length > 0;
+    const mustBeProven = kind !== undefined;
     try {
-      const hasOthers = except === undefined || requests.others(except).length > 0;
-      const from = { work, except: hasOthers ? except : undefined, mustBeProven: kind !== undefined };
-      const result = await request(method, params, from);
+      // Others first: an upstream whose result is wrong has no better evidence. But where they lie together, only its own is proven.
+      const result = hasOthers
+        ? await request(method, params, { work, except: upstream, mustBeProven }).catch((error: unknown) => {
+            if (!mustBeProven || !isUnproven(error, work)) throw error;
+            return request(method, params, { work, mustBeProven });
+          })
+        : await request(method, params, { work, mustBeProven });
       if (kind !== undefined) this.#unproven.delete(kind);
       return typeof result === 'object' && result !== null ? result : undefined;
     } catch (error) {
       if (!(error instanceof RpcError) || concernsCaller(error.reason)) throw error;
-      if (kind !== undefined && error.reason === 'not-proven' && clock.now() < work.deadline)
-        this.#recordUnproven(kind, error);
+      if (kind !== undefined && isUnproven(error, work)) this.#recordUnproven(kind, error);
       return undefined;
     }
   }
+}
+
+/** Whether a request failed because no upstream had a proven result, and not because time is over. */
+function isUnproven(error: unknown, { deadline }: Work): error is RpcError {
+  return error instanceof RpcError && error.reason === 'not-proven' && clock.now() < deadline;
 }
 
 /** What a proof shows. */

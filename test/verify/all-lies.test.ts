@@ -1,0 +1,119 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { readTable } from '../support/page-table.ts';
+import { callsOf, cellsOf, lieTable, type LieRow } from './lie-table.ts';
+import { richChain } from './rich-chain.ts';
+import { simulatedNodes, type Call, type Reply, type SimulatedNodes } from './simulated-nodes.ts';
+
+const levels = ['enforce', 'require'] as const;
+const chain = await richChain();
+const calls = callsOf(chain);
+
+function open(verify: string): Promise<SimulatedNodes> {
+  return simulatedNodes(3, { verify, cache: 'off' }, chain);
+}
+
+/** Calls of one method and parameters get one lie at once: so each round has a lie about each call at most, and about each method. */
+const rounds: LieRow[][] = [];
+for (const row of lieTable) {
+  const methodOf = ([, call]: LieRow): string => (calls[call] as Call)[0];
+  const round = rounds.find((one) => one.every((known) => methodOf(known) !== methodOf(row)));
+  if (round === undefined) rounds.push([row]);
+  else round.push(row);
+}
+
+it('docs/measured/verify.md has a row for each lie', () => {
+  const [, ...rows] = readTable(join(packageRoot, 'docs/measured/verify.md'), 'lies');
+  expect(rows).toEqual(lieTable.map(cellsOf));
+});
+
+const unprovable = ['call', 'estimate', 'gas price'];
+
+it('results of an honest chain are proven, and none is disproved', async () => {
+  const { send, disproved, truth, proofOf } = await open('enforce');
+  await send('eth_blockNumber');
+  for (const [name, [method, ...params]] of Object.entries(calls)) {
+    const { result } = await send(method, ...params);
+    expect([name, proofOf()]).toEqual([name, unprovable.includes(name) ? 'no' : expect.not.stringMatching('no')]);
+    expect([name, result]).toEqual([name, truth(method, ...params) === null ? null : expect.anything()]);
+  }
+  for (const node of [0, 1, 2]) expect(await disproved(node)).toBe(0);
+});
+
+/** What callers get if nobody lies. */
+async function truths(level: string): Promise<ReadonlyMap<string, Reply>> {
+  const { send } = await open(level);
+  await send('eth_blockNumber');
+  const all = new Map<string, Reply>();
+  for (const [name, [method, ...params]] of Object.entries(calls)) all.set(name, await send(method, ...params));
+  return all;
+}
+
+describe.each(levels)('with %s', (level) => {
+  it.each([
+    ['one upstream that lies', 'http', 1],
+    ['one upstream that lies, to a batch', 'http', 1],
+    ['one upstream that lies, over a WebSocket', 'websocket', 1],
+    ['two of three that tell the same lie', 'http', 2],
+  ] as const)('%s: each caller gets the truth, or what the table says', async (name, over, liars) => {
+    const truth = await truths(level);
+    const wrong: unknown[] = [];
+    for (const round of rounds) {
+      const nodes = await open(level);
+      await nodes.send('eth_blockNumber');
+      const told = new Set<LieRow>();
+      for (const row of round) {
+        const [, call, lie] = row;
+        const [method, ...params] = calls[call] as Call;
+        for (let node = 0; node < liars; node++)
+          nodes.lie(node, method, (result: never, sent) => {
+            const text = JSON.stringify(sent);
+            if (!ownParams(method, params).some((one) => text === one || isEstimate(method, one, text))) return result;
+            told.add(row);
+            return lie(result, sent);
+          });
+      }
+      const sent = round.map(([, call]) => calls[call] as Call);
+      const isBatch = name.includes('batch') || over === 'websocket';
+      const replies = isBatch
+        ? await nodes.sendAll(sent, over)
+        : await Promise.all(sent.map(([method, ...params]) => nodes.send(method, ...params)));
+      for (const [at, row] of round.entries()) {
+        const [kind, call, , outcome = 'truth'] = row;
+        const reply = replies[at] as Reply;
+        const isTrue = same(reply, truth.get(call));
+        const isRefused = reply.error !== undefined;
+        // Without `agree`, it is not sent.
+        const isTold = told.has(row) || (isRefused && outcome === 'no');
+        const isRight =
+          outcome === 'truth' || (outcome === 'null' && (liars === 1 || level === 'require'))
+            ? isTrue
+            : outcome === 'no' && level === 'require'
+              ? isTrue || isRefused
+              : !isRefused;
+        if (!isRight || !isTold) wrong.push([kind, isTold, reply]);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+/** A call as upstreams get it: its tag is replaced. Polls of heads and evidence have other parameters. */
+function ownParams(method: string, params: readonly unknown[]): string[] {
+  const text = JSON.stringify(params);
+  const { number, hash } = chain.head;
+  const pinned = [JSON.stringify(number), JSON.stringify({ blockHash: hash })].map((at) =>
+    text.replace('"latest"', at),
+  );
+  return method === 'eth_getBlockByNumber' ? pinned : [text, ...pinned];
+}
+
+/** A block may be added to an estimate. */
+function isEstimate(method: string, own: string, sent: string): boolean {
+  return method === 'eth_estimateGas' && sent.startsWith(own.slice(0, -1));
+}
+
+function same(one: Reply | undefined, other: Reply | undefined): boolean {
+  return JSON.stringify(one?.result) === JSON.stringify(other?.result) && one?.error === undefined;
+}
