@@ -8,7 +8,7 @@ import { adminTokensOf } from './config/admin-tokens.ts';
 import { causeOf, openLog, shouldPrintReadableLog, type Log } from './config/log.ts';
 import { misspeltSettings } from './config/misspelt-settings.ts';
 import { version } from './config/package.ts';
-import { boundsOfWorker, type ProcessBounds } from './config/process-bounds.ts';
+import { boundsOfWorker } from './config/process-bounds.ts';
 import { drainDelayOf, isDevelopment, type Settings } from './config/settings.ts';
 import { letYoungHeapGrow } from './config/young-heap.ts';
 import { serveShares } from './limits/machine-shares.ts';
@@ -16,11 +16,10 @@ import { serveSums } from './limits/machine-sums.ts';
 import { serveOpenCounts } from './limits/open-counts.ts';
 import { isPackageFolder } from './network-files/load-networks.ts';
 import { loadLocalChain } from './networks/local-chains.ts';
-import type { Gateway } from './server/app.ts';
+import type { Gateway, openGateway as OpenGateway } from './server/app.ts';
 import { openWorkerLink } from './workers/open-worker-link.ts';
 import { MachineSlots } from './workers/machine-slots.ts';
 import { Primary, WORKER_ID } from './workers/primary.ts';
-import type { WorkerLink } from './workers/worker-link.ts';
 import { settingsOfWorker, thisMachine, workersOf } from './workers/worker-count.ts';
 
 /** The worker that is started first. A later one has another id. */
@@ -70,16 +69,10 @@ export async function start(active: Settings, env: Environment): Promise<void> {
   }
 }
 
-async function open(
-  active: Settings,
-  env: Environment,
-  log: Log,
-  link?: WorkerLink,
-  bounds?: ProcessBounds,
-): Promise<Gateway> {
+async function open(...parts: Parameters<typeof OpenGateway>): Promise<Gateway> {
   // The primary does not load the server: it takes 14 MB less, and starts in half of the time.
   const { openGateway } = await import('./server/app.ts');
-  return openGateway(active, env, log, link, bounds);
+  return openGateway(...parts);
 }
 
 /** Reloads and drains the gateway with the signals of the operating system. */

@@ -97,7 +97,9 @@ function networkOptionRows(): TableRow[] {
 
 function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWithMap: string): TableRow[] {
   const options: Readonly<Record<string, OptionSchema & Partial<Option<string>>>> = properties;
-  return Object.entries(options).flatMap(([name, option]) => {
+  // docs/keys.md has the fields of a key, which have the same meaning here.
+  const own = Object.entries(options).filter(([name, option]) => !isOfKey(name, option));
+  return own.flatMap(([name, option]) => {
     const { description, default: value, replaces = replacedWithMap, items, additionalProperties: member } = option;
     const { membersAs } = option;
     const map = option.else?.properties === undefined ? option : option.else;
@@ -106,6 +108,12 @@ function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWi
     const inside = items === undefined ? (member === undefined ? '.' : '.<method>.') : '[].';
     return [row, ...optionRows(items ?? member ?? map, prefix + name + inside, replaces)];
   });
+}
+
+function isOfKey(name: string, { description, default: value }: OptionSchema): boolean {
+  const ofKey = permissionNames.find((field) => field === name);
+  if (ofKey === undefined || value !== undefined) return false;
+  return description.toLowerCase() === `${permissionFields[ofKey].meaning.toLowerCase()}.`;
 }
 
 function networkRows({ methods, networks: folder }: DocsSources): TableRow[] {

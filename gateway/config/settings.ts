@@ -190,9 +190,14 @@ export type Settings = {
 const inAuth = (members: string): string => `write ${members} in auth.yaml, in the folder of network files`;
 
 const fixed = 'remove it: docs/security.md has the fixed bound';
+const fixedNames = [
+  ...['BATCH_ANSWER_MAX_BYTES', 'BATCH_CONCURRENCY', 'CALL_MAX_VALUES', 'FILTER_VALUES_PER_KEY'],
+  ...['NETWORK_QUEUE_MAX', 'UNKNOWN_KEYS_MAX', 'WS_MESSAGES_MAX', 'WS_UNREAD_MAX_BYTES'],
+];
 
 /** What replaces the settings of former versions. */
 const formerSettings: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(fixedNames.map((name) => [name, fixed])),
   AUTH_ALGORITHMS: inAuth('algorithms: […]'),
   AUTH_AUDIENCE: inAuth('audience: …'),
   AUTH_CLAIM: inAuth('claim: …'),
@@ -202,21 +207,13 @@ const formerSettings: Readonly<Record<string, string>> = {
   AUTH_JWKS_URL: inAuth('keySet: …'),
   AUTH_PLANS_FILE: inAuth('plans: …, defaultPlan: … and ceiling: …'),
   AUTH_TOKENS_IN_PATH: inAuth('tokensInPath: true'),
-  BATCH_ANSWER_MAX_BYTES: fixed,
-  BATCH_CONCURRENCY: fixed,
-  CALL_MAX_VALUES: fixed,
-  FILTER_VALUES_PER_KEY: fixed,
   KEY_TOKEN_AUDIENCE: inAuth('keyTokenAudience: …'),
   NETWORK_CONCURRENCY: `${fixed}; limits of an upstream are in network files`,
-  NETWORK_QUEUE_MAX: fixed,
   REQUESTS_MAX: `${fixed}; keys have --concurrency`,
-  UNKNOWN_KEYS_MAX: fixed,
   UPSTREAM_RESPONSE_MAX_BYTES: 'write maxResponseBytes: … at the upstream in its network file',
   WS_MESSAGE_MAX_BYTES: 'BODY_MAX_BYTES bounds WebSocket messages too',
-  WS_MESSAGES_MAX: fixed,
   WS_SOCKETS_PER_KEY: 'keys have --sockets, by default 1000',
   WS_SUBSCRIPTIONS_PER_KEY: 'keys have --subscriptions, by default 10000',
-  WS_UNREAD_MAX_BYTES: fixed,
 };
 
 export const settingRows = Object.entries(table).map(([name, row]: [string, SettingRow]) => ({ name, ...row }));

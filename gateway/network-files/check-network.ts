@@ -47,7 +47,7 @@ function matchesOf(pattern: string, methods: readonly string[]): readonly string
 /** The name of a map's member matches no method. */
 function noMethod(path: Path, noun: string, methods: readonly string[]): Diagnostic {
   const message = `${formatPath(path)} is no method ${noun}${suggest(String(path.at(-1)), methods)}`;
-  return { path, isAtName: true, message };
+  return { path, isAtName: true, isOfAll: true, message };
 }
 
 /**
@@ -76,14 +76,13 @@ export function checkUnits(
 function checkRoutes(network: NetworkConfig, served: readonly string[], { knownMethods }: LoadOptions): Diagnostic[] {
   const known = [...served, ...knownMethods];
   return [
-    ...network.upstreams.flatMap(({ methods = {} }, index) =>
-      Object.entries(methods).flatMap(([list, patterns]) =>
-        patterns.flatMap((pattern, at) => {
-          if (matchesOf(pattern, known).length > 0) return [];
-          const path = ['upstreams', index, 'methods', list, at];
-          return [problem(path, `${pattern} is no method of the network${suggest(pattern, known)}`)];
-        }),
-      ),
+    ...network.upstreams.flatMap(({ methods = [] }, index) =>
+      methods.flatMap((rule, at) => {
+        const pattern = rule.replace(/^-/, '');
+        if (matchesOf(pattern, known).length > 0) return [];
+        const path = ['upstreams', index, 'methods', at];
+        return [problem(path, `${pattern} is no method of the network${suggest(pattern, known)}`)];
+      }),
     ),
     ...Object.entries(network.route).flatMap(([pattern, names]) => [
       ...(matchesOf(pattern, served).length === 0 ? [noMethod(['route', pattern], 'of the network', served)] : []),
@@ -144,8 +143,7 @@ function checkTimes(
   return Object.entries(entries).flatMap(([pattern, { timeoutMs = Infinity, hedgeAfterMs = 'off' }]): Diagnostic[] => {
     const at = pattern === '*' ? path : [...path, pattern];
     const matches = matchesOf(pattern, sent);
-    if (matches.length === 0)
-      return [{ ...noMethod(at, 'that the network sends to upstreams', sent), isOfAll: true as const }];
+    if (matches.length === 0) return [noMethod(at, 'that the network sends to upstreams', sent)];
     if (hedgeAfterMs === 'off') return [];
     const atHedge = [...at, 'hedgeAfterMs'];
     if (!matches.some(isHedged)) return [problem(atHedge, 'only reads of methods with a schema are hedged; remove it')];

@@ -4,6 +4,7 @@ import { basename, extname, join, resolve } from 'node:path';
 import { packageRoot } from '../config/package.ts';
 import { findConflicts } from './find-conflicts.ts';
 import { MAX_FILE_BYTES, TOO_LARGE, type Located } from './diagnostics/parse-yaml.ts';
+import type { Path } from './diagnostics/diagnostic.ts';
 import { DEFAULTS, joinShared, readDefaults, type Defaults } from './expand/defaults.ts';
 import type { NetworkConfig } from './network-config.ts';
 import { readSecretFile, secretFilesIn } from './expand/secret-files.ts';
@@ -79,16 +80,18 @@ export function readFolder(folder: string): FolderContent {
 
 /** Validates all files. @throws NetworkFilesError with all diagnostics */
 export function checkFiles(content: FolderContent, options: LoadOptions): NetworkConfig[] {
-  const shared = checkDefaults(content.files.find(({ slug }) => slug === DEFAULTS));
-  const files = shared.isUsable
-    ? content.files.filter(({ slug }) => isNetwork(slug)).map((file) => checkFile(file, options, shared.defaults))
-    : [];
+  const shared = content.files.find(({ slug }) => slug === DEFAULTS);
+  const { defaults, diagnostics: ofShared } = readShared(shared);
+  // Without the options of an unusable defaults.yaml, network files would seem to lack them.
+  const isUsable = shared === undefined || defaults !== undefined;
+  const networkFiles = content.files.filter(({ slug }) => isUsable && isNetwork(slug));
+  const files = networkFiles.map((file) => checkFile(file, options, defaults));
   const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
   const conflicts = findConflicts(networks);
   const found = files.map(({ file, slug, network, diagnostics, locate }) => {
     const ownConflicts = conflicts.filter((conflict) => conflict.slug === slug);
-    const inherits = (option: string): boolean =>
-      network === undefined || locate({ path: [option], message: '' }).isInDefaults === true;
+    const inherits = (path: Path): boolean =>
+      network === undefined || locate({ path, message: '' }).isInDefaults === true;
     return {
       file,
       inherits,
@@ -97,7 +100,7 @@ export function checkFiles(content: FolderContent, options: LoadOptions): Networ
   });
   const all = [
     ...content.diagnostics,
-    ...sortDiagnostics(shared.file, [...shared.diagnostics, ...joinShared(found, shared.diagnostics)]),
+    ...sortDiagnostics(shared?.file ?? '', [...ofShared, ...joinShared(found, ofShared)]),
     ...found.flatMap(({ file, diagnostics }) => sortDiagnostics(file, diagnostics.filter(isOwn))),
   ];
   if (all.length > 0) throw new NetworkFilesError(all);
@@ -108,19 +111,9 @@ function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex');
 }
 
-interface CheckedDefaults {
-  readonly file: string;
-  readonly defaults?: Defaults | undefined;
-  readonly diagnostics: readonly Located[];
-  /** Without its options, network files would seem to lack them. */
-  readonly isUsable: boolean;
-}
-
-function checkDefaults(file: NetworkFile | undefined): CheckedDefaults {
-  if (file === undefined) return { file: '', diagnostics: [], isUsable: true };
-  const { diagnostic, text = '' } = file;
-  const { defaults, diagnostics } = diagnostic === undefined ? readDefaults(text) : { diagnostics: [diagnostic] };
-  return { file: file.file, defaults, diagnostics, isUsable: defaults !== undefined };
+function readShared(file: NetworkFile | undefined): ReturnType<typeof readDefaults> {
+  if (file?.diagnostic !== undefined) return { diagnostics: [file.diagnostic] };
+  return file === undefined ? { diagnostics: [] } : readDefaults(file.text ?? '');
 }
 
 /** Whether a file with this name is a network. */

@@ -7,8 +7,9 @@ type Rules = UpstreamConfig['methods'];
 /** Whether the `methods` of an upstream permit a method, or all methods of a wildcard. */
 export function permitsMethod(rules: Rules, method: string): boolean {
   if (rules === undefined) return true;
-  const isCovered = (pattern: string): boolean => coversMethod(pattern, method);
-  return rules.allow?.some(isCovered) !== false && rules.deny?.some(isCovered) !== true;
+  if (rules.some((rule) => rule.startsWith('-') && coversMethod(rule.slice(1), method))) return false;
+  const allowed = rules.filter((rule) => !rule.startsWith('-'));
+  return allowed.length === 0 || allowed.some((pattern) => coversMethod(pattern, method));
 }
 
 /** The upstreams that `route` names for a method; undefined: none, so that every upstream may get it. */

@@ -50,8 +50,8 @@ function exceptionsOf(method: string, { openMethods: { except } }: Routed): stri
 /** The wildcards of a network, and the parts of them that `route` or the `methods` of an upstream name. */
 function openPatterns({ methods, openMethods, developmentMethods, upstreams, route }: Routed): string[] {
   const wildcards = [...openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
-  const lists = upstreams.flatMap(({ methods: rules }) => [...(rules?.allow ?? []), ...(rules?.deny ?? [])]);
-  const parts = [...Object.keys(route), ...lists].filter(
+  const rules = upstreams.flatMap((upstream) => upstream.methods ?? []).map((rule) => rule.replace(/^-/, ''));
+  const parts = [...Object.keys(route), ...rules].filter(
     (pattern) => !methods.includes(pattern) && wildcards.some((wildcard) => coversMethod(wildcard, pattern)),
   );
   return [...new Set([...wildcards, ...parts])];

@@ -145,7 +145,7 @@ describe('gatehouse check', () => {
 
   it('prints which upstreams may get which methods, if that differs', async () => {
     const upstreams = ['a', 'b', 'relay'].map((name) => ({ name, url }));
-    const rules = [{}, { methods: { deny: ['eth_getLogs', 'debug_trace*'] } }, { methods: { allow: ['eth_send*'] } }];
+    const rules = [{}, { methods: ['-eth_getLogs', '-debug_trace*'] }, { methods: ['eth_send*'] }];
     place.withNetworks({
       base: {
         ...base,

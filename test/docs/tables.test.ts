@@ -98,6 +98,11 @@ describe('the generated tables in docs/', () => {
   });
 });
 
+it('an operator has at most 40 settings, and 70 options of a network', () => {
+  expect(settingRows.length).toBeLessThanOrEqual(40);
+  expect(tableUnder('docs/networks.md', 'Options').length).toBeLessThanOrEqual(70);
+});
+
 describe('the examples in README.md and docs/networks.md', () => {
   it('show what `gatehouse check` prints for a network', () => {
     const { text } = checkNetworks({ NETWORKS_DIR: 'networks' }, {}, false);

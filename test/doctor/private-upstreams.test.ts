@@ -67,7 +67,7 @@ describe('gatehouse doctor, of a private upstream', () => {
     const relay = await startFakeNode({ chainId: 5 });
     try {
       const { upstream } = await examine(
-        { url: relay.url, methods: { allow: ['eth_sendRawTransaction'] } },
+        { url: relay.url, methods: ['eth_sendRawTransaction'] },
         { name: 'other', url: relay.url },
       );
       expect(upstream).toMatchObject({

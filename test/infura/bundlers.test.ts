@@ -30,7 +30,7 @@ async function start(more: object = {}, query = ''): Promise<Bundlers> {
   const bundler = (name: string, url: string): object => ({
     name,
     url,
-    methods: { allow: [SEND, RECEIPT] },
+    methods: [SEND, RECEIPT],
     batch: false,
   });
   const file = network(5, [], {

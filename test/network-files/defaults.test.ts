@@ -28,7 +28,7 @@ describe('defaults.yaml', () => {
       },
       others.cache,
     ]);
-    // An option of the network file replaces the other one as a whole: lists and maps are not joined.
+    // Maps are merged member by member. Lists are not joined.
     expect(networks).toEqual([
       [
         'base',
@@ -43,7 +43,13 @@ describe('defaults.yaml', () => {
       ],
       [
         'op',
-        { balance: 'first', hasEth: false, hasWeb3: true, units: { eth_call: 5 }, url: 'https://two.example' },
+        {
+          balance: 'first',
+          hasEth: false,
+          hasWeb3: true,
+          units: { eth_call: 5, eth_getLogs: 20 },
+          url: 'https://two.example',
+        },
         'on',
       ],
     ]);
@@ -92,6 +98,32 @@ describe('defaults.yaml', () => {
     expect(diagnosticsWith(defaults, networks)).toEqual([
       'defaults.yaml:1:25 upstreams[0].provider: infura does not serve chain 250; these do: blockpi, drpc, onfinality, publicnode (for fantom.yaml)',
       'defaults.yaml:1:38 upstreams[0].key: the environment has no INFURA_KEY; set it, or write ${INFURA_KEY:-default} (for fantom.yaml and 1 more)',
+    ]);
+  });
+
+  it('shares the members of maps that network files lack, at each level', () => {
+    const defaults =
+      'bounds: { maxBlockRange: 1000, maxAddresses: 50 }\n' +
+      'failsafe: { timeoutMs: 3000, eth_getLogs: { timeoutMs: 9000, hedgeAfterMs: off } }\n' +
+      `verify: enforce\n${upstreams}`;
+    const own =
+      'bounds: { maxAddresses: 5 }\nfailsafe: { maxAttempts: 2, eth_getLogs: { timeoutMs: 8000 } }\nverify: { nulls: always }\n';
+    const [network] = loadFiles({ 'defaults.yaml': defaults, 'base.yaml': base + own });
+    expect(network).toMatchObject({
+      bounds: { maxBlockRange: 1000, maxAddresses: 5, maxResponseBytes: 25_000_000 },
+      failsafe: { '*': { timeoutMs: 3000, maxAttempts: 2 }, eth_getLogs: { timeoutMs: 8000, hedgeAfterMs: 'off' } },
+      verify: { nulls: 'always' },
+    });
+  });
+
+  it('has the position of each member of a map that both files have', () => {
+    const defaults = 'bounds:\n  maxBlockRange: 0\nfailsafe:\n  eth_getLog: { timeoutMs: 5 }\n';
+    const own = `${base}bounds: { maxAddresses: 0 }\nfailsafe: { eth_cal: { timeoutMs: 5 } }\n${upstreams}`;
+    expect(diagnosticsWith(defaults, { 'base.yaml': own, 'op.yaml': optimism + upstreams })).toEqual([
+      'defaults.yaml:2:18 bounds.maxBlockRange: expected whole number from 1',
+      expect.stringMatching(/^defaults\.yaml:4:3 failsafe\.eth_getLog is no method .* did you mean eth_getLogs/),
+      'base.yaml:3:25 bounds.maxAddresses: expected whole number from 1',
+      expect.stringMatching(/^base\.yaml:4:13 failsafe\.eth_cal is no method .* did you mean eth_call/),
     ]);
   });
 

@@ -93,12 +93,12 @@ describe('failsafe', () => {
     expect(shared('{ "trace_*": { timeoutMs: 5 } }')).toEqual([
       `defaults.yaml:1:13 failsafe.trace_* ${isNoMethod} (for base.yaml and 1 more)`,
     ]);
-    // Networks with a map of their own do not have that of defaults.yaml.
+    // Networks with a map of their own have the members of defaults.yaml too.
     const own = [...good, 'failsafe: { eth_call: { timeoutMs: 5 } }'].join('\n').replace('name: Base', 'name: Arb');
     const withOwn = (entries: string): string[] =>
       diagnosticsIn({ ...files, 'arb.yaml': own, 'defaults.yaml': `failsafe: ${entries}\n` });
     expect(withOwn('{ eth_cal: { timeoutMs: 5 } }')).toEqual([
-      `defaults.yaml:1:13 failsafe.eth_cal ${isNoMethod}; did you mean eth_call? (for base.yaml and 1 more)`,
+      `defaults.yaml:1:13 failsafe.eth_cal ${isNoMethod}; did you mean eth_call? (for arb.yaml and 2 more)`,
     ]);
     expect(withOwn('{ "debug_*": { timeoutMs: 5 } }')).toEqual([]);
   });

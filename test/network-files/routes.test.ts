@@ -24,8 +24,8 @@ describe('routes of methods', () => {
     ['a route of a method', { route: { eth_sendRawTransaction: ['two'] } }],
     ['a route of a wildcard of the spec', { route: { 'eth_*': ['two', 'one'] } }],
     ['a route of a wildcard', { methods: ['eth', 'debug_*'], route: { 'debug_*': ['two'], debug_traceCall: ['one'] } }],
-    ['an upstream with allowed methods', withRules({ allow: ['eth_sendRawTransaction'] })],
-    ['an upstream with denied methods', withRules({ deny: ['eth_getLogs', 'trace_*', 'zks_estimateFee'] }, {})],
+    ['an upstream with allowed methods', withRules(['eth_sendRawTransaction'])],
+    ['an upstream with denied methods', withRules(['-eth_getLogs', '-trace_*', '-zks_estimateFee'], {})],
     [
       'routes of all methods that send transactions',
       {
@@ -33,7 +33,7 @@ describe('routes of methods', () => {
         route: { 'eth_sendRawTransaction*': ['two'], eth_sendBundle: ['two', 'one'] },
       },
     ],
-    ['both', withRules({ allow: ['eth_*'], deny: ['eth_get*'] })],
+    ['both', withRules(['eth_*', '-eth_get*'])],
   ])('%s is valid', (_, file) => {
     expect(diagnosticsOf({ methods: ['eth', 'trace_*'], ...file })).toEqual([]);
   });
@@ -49,27 +49,29 @@ describe('routes of methods', () => {
     [{ route: { 'eth call': ['two'] } }, `route.(name not shown): ${names}`],
     [{ route: { eth_call: ['https://two.example'] } }, 'route.eth_call[0]: expected name of an upstream'],
     [
-      withRules({ deny: ['eth_getLog'] }),
-      'upstreams[0].methods.deny[0]: eth_getLog is no method of the network; did you mean eth_getLogs?',
+      withRules(['-eth_getLog']),
+      'upstreams[0].methods[0]: eth_getLog is no method of the network; did you mean eth_getLogs?',
     ],
-    [withRules({ allow: [] }), 'upstreams[0].methods.allow: expected list of methods and wildcards'],
+    [withRules([]), 'upstreams[0].methods: expected list of methods and wildcards, each with or without a minus'],
     [
-      withRules({ allow: ['*'] }),
-      'upstreams[0].methods.allow[0]: expected method, or start of methods with * after it',
+      withRules(['*']),
+      'upstreams[0].methods[0]: expected method, or start of methods with * after it; a minus before it to exclude it',
     ],
-    [withRules({}), 'upstreams[0].methods: expected map with allow, deny or both'],
-    [withRules({ denied: ['eth_call'] }), 'upstreams[0].methods.denied is not known'],
     [
-      withRules({ deny: ['eth_getBlockByNumber'] }, { methods: { deny: ['eth_*'] } }),
+      withRules({ deny: ['eth_call'] }),
+      'upstreams[0].methods: expected list of methods and wildcards, each with or without a minus, not a map',
+    ],
+    [
+      withRules(['-eth_getBlockByNumber'], { methods: ['-eth_*'] }),
       'upstreams: none may get eth_getBlockByNumber, with which the gateway polls heads',
     ],
     [
-      withRules({ deny: ['eth_call'] }, { methods: { deny: ['eth_call', 'web3_*'] } }),
+      withRules(['-eth_call'], { methods: ['-eth_call', '-web3_*'] }),
       'upstreams: none may get eth_call: change methods, route or the methods of an upstream',
     ],
     [
       {
-        ...withRules({ deny: ['eth_get*'] }),
+        ...withRules(['-eth_get*']),
         route: { eth_getLogs: ['one'], eth_getBalance: ['one'], 'eth_getB*': ['one'] },
       },
       'upstreams: none may get eth_getBlockByHash, eth_getBlockByNumber, eth_getBalance and 5 more: change methods, route or the methods of an upstream',

@@ -197,8 +197,8 @@ describe('a method with a route', () => {
 });
 
 describe('an upstream with `methods`', () => {
-  it('gets only the methods of `allow`, and no head polls', async () => {
-    const all = await withNodes(2, {}, {}, [{ methods: { allow: [send] } }, {}]);
+  it('gets only the methods that its `methods` names, and no head polls', async () => {
+    const all = await withNodes(2, {}, {}, [{ methods: [send] }, {}]);
     for (const node of all.nodes) node.response(send, hash);
     expect((await all.send(send, [raw])).response.result).toBe(hash);
     expect(sendsOf(all)).toEqual([1, 0]);
@@ -207,8 +207,8 @@ describe('an upstream with `methods`', () => {
     expect(new Set(all.nodes[0]?.calls.map(({ method }) => method))).toEqual(new Set(['eth_chainId', send]));
   });
 
-  it('does not get requests of the gateway itself for the methods of `deny`', async () => {
-    const methods = { deny: ['eth_newPendingTransactionFilter', 'eth_getBlockByHash', 'eth_getBlockByNumber'] };
+  it('does not get requests of the gateway itself for methods with a minus', async () => {
+    const methods = ['-eth_newPendingTransactionFilter', '-eth_getBlockByHash', '-eth_getBlockByNumber'];
     const all = await withNodes(2, {}, {}, [{ methods }, {}]);
     for (const node of all.nodes) node.response('eth_newPendingTransactionFilter', '0x1');
     for (const node of all.nodes) node.response('eth_getFilterChanges', []);
@@ -221,7 +221,7 @@ describe('an upstream with `methods`', () => {
     await eventually(() => (all.nodes[1]?.callsOf('eth_getFilterChanges').length ?? 0) > 0);
     socket.close();
     expect(all.nodes[1]?.callsOf('eth_newPendingTransactionFilter')).toHaveLength(1);
-    expect(all.nodes[0]?.calls.filter(({ method }) => methods.deny.includes(method))).toEqual([]);
+    expect(all.nodes[0]?.calls.filter(({ method }) => methods.includes(`-${method}`))).toEqual([]);
   });
 
   it('keeps its connections and statistics when a reload changes them', async () => {
@@ -229,7 +229,7 @@ describe('an upstream with `methods`', () => {
     expect(await all.request()).toMatchObject({ result: word(1) });
     const upstreams = all.nodes.map(({ url }, index) => ({ name: `node-${index}`, url, batch: false }));
     const [first, second] = upstreams;
-    const denied = [{ ...first, methods: { deny: ['eth_getStorageAt'] } }, second];
+    const denied = [{ ...first, methods: ['-eth_getStorageAt'] }, second];
     all.gateway.save({
       test: { name: 'T', chainId: 7, methods: ['eth', 'zks'], failsafe: { hedgeAfterMs: 'off' }, upstreams: denied },
     });
@@ -246,8 +246,8 @@ describe('an upstream with `methods`', () => {
     expect(all.nodes[0]?.callsOf('eth_chainId')).toHaveLength(1);
   });
 
-  it('does not get the methods of `deny`, even if it is the last one', async () => {
-    const all = await withNodes(2, {}, {}, [{ methods: { deny: ['eth_getStorageAt'] } }, {}]);
+  it('does not get methods with a minus, even if it is the last one', async () => {
+    const all = await withNodes(2, {}, {}, [{ methods: ['-eth_getStorageAt'] }, {}]);
     await all.nodes[1]?.refuse();
     expect((await all.send()).status).toBe(503);
     expect(all.nodes[0]?.callsOf('eth_getStorageAt')).toEqual([]);
@@ -256,7 +256,7 @@ describe('an upstream with `methods`', () => {
   it('is not asked for the transaction that it rejected, nor for eth_call after an estimate, if they are denied', async () => {
     const deny = ['eth_getTransactionByHash', 'eth_call'];
     const all = await withNodes(1, {}, { methods: ['eth', '-eth_getTransactionByHash', '-eth_call'] }, [
-      { methods: { deny } },
+      { methods: deny.map((method) => `-${method}`) },
     ]);
     const signed = `0x${readTransaction()}`;
     all.nodes[0]?.response(send, rpcError(-32_000, 'nonce too low'));

@@ -10,8 +10,8 @@ export interface Located {
   readonly message: string;
   /** The position is in defaults.yaml, although the message is about a network. */
   readonly isInDefaults?: true;
-  /** In defaults.yaml, it is an error only if all networks with this option from there have it. */
-  readonly ofAllWith?: string;
+  /** In defaults.yaml, it is an error only if all networks with the value at this path from there have it. */
+  readonly ofAllWith?: Path;
 }
 
 export interface ParsedYaml {

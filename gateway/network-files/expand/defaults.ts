@@ -27,29 +27,48 @@ export function readDefaults(yaml: string): { readonly defaults?: Defaults; read
   const { value, diagnostics, locate } = parseYaml(yaml);
   if (diagnostics.length > 0) return { diagnostics };
   const given = isObject(value) ? value : {};
-  const own = Object.keys(given).filter((name) => identifying.has(name));
-  const shared = value === null ? {} : isObject(value) ? withoutMembers(value, identifying) : value;
+  const misplaced = Object.keys(given)
+    .filter((name) => identifying.has(name))
+    .map((name): Diagnostic => {
+      const message = `${name} identifies one network: write it in the file of the network`;
+      return { path: [name], isAtName: true, message };
+    });
+  const shared = Object.entries(given).filter(([name]) => !identifying.has(name));
   const validate = compileFileSchema(defaultsSchema());
-  const found = validate(shared) ? [] : explainErrors(validate.errors ?? [], successors);
-  const misplaced = own.map((name): Diagnostic => ({ path: [name], isAtName: true, message: misplacedText(name) }));
-  const members = Object.fromEntries(Object.entries(given).filter(([name]) => isShared(name)));
+  const isValid = validate(value === null || isObject(value) ? Object.fromEntries(shared) : value);
+  const found = isValid ? [] : explainErrors(validate.errors ?? [], successors);
+  const members = Object.fromEntries(shared.filter(([name]) => Object.hasOwn(networkOptions, name)));
   return { defaults: { members, locate }, diagnostics: [...misplaced, ...found].map(locate) };
 }
 
-/** An option of the network file replaces that of defaults.yaml as a whole. */
+/** Maps are merged member by member. Another value of the network file replaces that of defaults.yaml as a whole. */
 export function mergeDefaults(own: Merged, defaults: Defaults | undefined): Merged {
   const { value } = own;
   if (defaults === undefined || !isObject(value)) return own;
-  const isFromDefaults = ([name]: Path): boolean =>
-    name !== undefined && !Object.hasOwn(value, name) && Object.hasOwn(defaults.members, name);
   return {
-    value: { ...defaults.members, ...value },
+    value: mergeMaps(defaults.members, value),
     locate: (diagnostic) => {
       const { path, isOfAll } = diagnostic;
-      if (!isFromDefaults(path)) return own.locate(diagnostic);
-      return { ...defaults.locate(diagnostic), isInDefaults: true, ...(isOfAll && { ofAllWith: String(path[0]) }) };
+      if (!isInherited(path, defaults.members, value)) return own.locate(diagnostic);
+      return { ...defaults.locate(diagnostic), isInDefaults: true, ...(isOfAll && { ofAllWith: path }) };
     },
   };
+}
+
+function mergeMaps(shared: JsonObject, own: JsonObject): JsonObject {
+  const merged = Object.entries(own).map(([name, value]): [string, unknown] => {
+    const inherited = Object.hasOwn(shared, name) ? shared[name] : undefined;
+    return [name, isObject(inherited) && isObject(value) ? mergeMaps(inherited, value) : value];
+  });
+  return { ...shared, ...Object.fromEntries(merged) };
+}
+
+/** Whether only defaults.yaml has the value at the path, or the innermost parent of it. */
+function isInherited([name, ...rest]: Path, shared: JsonObject, own: JsonObject): boolean {
+  if (name === undefined || !Object.hasOwn(shared, name)) return false;
+  if (!Object.hasOwn(own, name)) return true;
+  const [inherited, value] = [shared[name], own[name]];
+  return isObject(inherited) && isObject(value) && isInherited(rest, inherited, value);
 }
 
 /**
@@ -60,8 +79,8 @@ export function joinShared(
   found: readonly {
     readonly file: string;
     readonly diagnostics: readonly Located[];
-    /** Whether the network has this option from defaults.yaml, or whether that is not known. */
-    readonly inherits: (option: string) => boolean;
+    /** Whether the network has the value at the path from defaults.yaml, or whether that is not known. */
+    readonly inherits: (path: Path) => boolean;
   }[],
   reported: readonly Located[],
 ): Located[] {
@@ -84,16 +103,4 @@ export function joinShared(
     const more = others.length === 0 ? '' : ` and ${others.length} more`;
     return { ...diagnostic, message: `${diagnostic.message} (for ${first}${more})` };
   });
-}
-
-function isShared(name: string): boolean {
-  return Object.hasOwn(networkOptions, name) && !identifying.has(name);
-}
-
-function misplacedText(name: string): string {
-  return `${name} identifies one network: write it in the file of the network`;
-}
-
-function withoutMembers(members: JsonObject, names: ReadonlySet<string>): JsonObject {
-  return Object.fromEntries(Object.entries(members).filter(([name]) => !names.has(name)));
 }

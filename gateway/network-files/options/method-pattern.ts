@@ -4,8 +4,6 @@ import type { OptionSchema, ValueSchema } from './option.ts';
 const PATTERN = '^[a-z][a-zA-Z0-9_.]*\\*?$';
 const TITLE = 'method, or start of methods with * after it';
 
-export const methodPattern = { title: TITLE, type: 'string', pattern: PATTERN } as const satisfies ValueSchema;
-
 export const methodNames = { title: TITLE, pattern: PATTERN } as const satisfies ValueSchema;
 
 /** A map by method or wildcard. */

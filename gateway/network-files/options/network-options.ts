@@ -1,6 +1,6 @@
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkPem, checkProxy, checkUrl } from './check-upstream-text.ts';
-import { byMethod, forMethods, methodPattern } from './method-pattern.ts';
+import { byMethod, forMethods } from './method-pattern.ts';
 import { aboveZero, either, listOf, oneOf, text, trueOrFalse, whole } from './option.ts';
 import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
@@ -10,7 +10,6 @@ import { upstreamAudit, verify, witnesses } from './verify-option.ts';
 
 const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$';
 const upstreamNames = listOf('list of names of upstreams', text('name of an upstream', NAME_PATTERN));
-const patterns = listOf('list of methods and wildcards', methodPattern);
 const pem = text('full path of a PEM file, or ${file:/path}', '^(/|\\$\\{|-----BEGIN )');
 const milliseconds = whole(1, 600_000, 'milliseconds');
 
@@ -160,15 +159,15 @@ export const upstreamOptions = {
     replaces: 'upstream',
   },
   methods: {
-    title: 'map with allow, deny or both',
+    ...listOf(
+      'list of methods and wildcards, each with or without a minus',
+      text(
+        'method, or start of methods with * after it; a minus before it to exclude it',
+        '^-?[a-z][a-zA-Z0-9_.]*\\*?$',
+      ),
+    ),
     description:
-      'Methods for which the upstream is used. It gets no other call and no other request of the gateway, such as head polls, except for eth_chainId.',
-    type: 'object',
-    minProperties: 1,
-    properties: {
-      allow: { ...patterns, description: 'Only these: `[eth_*, debug_traceTransaction]`.' },
-      deny: { ...patterns, description: 'Not these, even if `allow` has them: `[eth_getLogs, trace_*]`.' },
-    },
+      'Methods for which the upstream is used: only `[eth_*, debug_traceTransaction]`; or all but those with a minus, `[-eth_getLogs, -trace_*]`. It gets no other call and no other request of the gateway, such as head polls, except for eth_chainId.',
     replaces: 'nothing',
   },
   probe: {

@@ -9,10 +9,17 @@ const boundRows = {
   maxResponseBytes: { ...whole(1), description: 'Maximum bytes of the response to a call.' },
 } as const satisfies Readonly<Record<string, OptionSchema>>;
 
+/** The names of fields that a key has too. */
+function listOfKey(fields: object): string {
+  const names = Object.keys(fields).map((name) => `\`${name}\``);
+  return `${names.slice(0, -1).join(', ')} and ${names.at(-1) ?? ''}`;
+}
+
 /** Bounds of what one call may request. */
 export const bounds = {
   title: `map with ${Object.keys(boundRows).slice(0, -1).join(', ')} or maxResponseBytes`,
-  description: 'Bounds of a call of any caller. A call beyond one is rejected with -32005, which names the bound.',
+  description:
+    'Bounds of a call of any caller: `maxBlockRange`, `maxAddresses`, `maxStorageKeys` and `maxSimulatedCalls`, see docs/keys.md, and `maxResponseBytes`. A call beyond one is rejected with -32005, which names the bound.',
   type: 'object',
   properties: { ...boundRows, maxResponseBytes: { ...boundRows.maxResponseBytes, default: 25_000_000 } },
   default: {},
@@ -21,8 +28,7 @@ export const bounds = {
 /** Calls without a key. The fields of a key are generated from the table of permissions. */
 export const publicCallers = {
   title: 'map of permissions and limits',
-  description:
-    'Calls without a key are served, with these permissions and limits of a key for each client address. Without it they are 401. See docs/keys.md.',
+  description: `Calls without a key are served, with permissions and limits of each client address. Without it they are 401. See docs/keys.md#calls-without-a-key. Fields of a key, see docs/keys.md: ${listOfKey(publicFields)}.`,
   type: 'object',
   properties: {
     ...publicFields,
@@ -65,19 +71,11 @@ export const publicCallers = {
     },
     total: {
       title: 'map of limits',
-      description: 'Limits of all callers without a key together.',
+      description: `Limits of all callers without a key together. Fields of a key, see docs/keys.md: ${listOfKey(totalFields)}.`,
       type: 'object',
       default: {},
       properties: {
         ...totalFields,
-        sockets: {
-          ...totalFields.sockets,
-          description: 'Maximum open WebSockets, per gateway; default: 1000.',
-        },
-        subscriptions: {
-          ...totalFields.subscriptions,
-          description: 'Maximum open subscriptions, per gateway; default: 10000.',
-        },
         concurrency: {
           ...totalFields.concurrency,
           description:

@@ -73,7 +73,11 @@ describe('permissions of a key', () => {
   it.each([
     ['rate', '-5', 'number above 0, to 1000000000000, with at most 6 decimals (request units per second), got -5'],
     ['daily', '2.5', 'whole number from 1 to 1000000000000 (request units per day, from 00:00 UTC), got 2.5'],
-    ['sockets', 'many', 'whole number from 1 to 1000000000000 (maximum open WebSockets, per gateway), got many'],
+    [
+      'sockets',
+      'many',
+      'whole number from 1 to 1000000000000 (maximum open WebSockets, per gateway; default: 1000), got many',
+    ],
   ])('%s: %s is rejected with the field, what was expected and the number', (field, text, expected) => {
     expect(() => parsePermissions({ [field]: text })).toThrow(`${field}: expected ${expected}`);
   });

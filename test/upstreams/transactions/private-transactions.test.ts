@@ -174,7 +174,7 @@ describe('the network file', () => {
       chainId: 8453,
       upstreams: [
         { name: 'node', url: 'https://node.example.org' },
-        { name: 'relay', url: 'https://relay.example.org', methods: { deny: ['eth_sendRawTransaction*'] } },
+        { name: 'relay', url: 'https://relay.example.org', methods: ['-eth_sendRawTransaction*'] },
       ],
       ...more,
     }),

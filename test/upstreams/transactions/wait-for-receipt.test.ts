@@ -58,9 +58,7 @@ describe.each(['first', 'all'])('eth_sendRawTransactionSync with `transactions: 
 });
 
 it('an upstream that may not get lookups is waited for', async () => {
-  const { nodes, sendSync, sentSync } = await startWaiting(2, {}, [
-    { methods: { deny: ['eth_getTransactionByHash'] } },
-  ]);
+  const { nodes, sendSync, sentSync } = await startWaiting(2, {}, [{ methods: ['-eth_getTransactionByHash'] }]);
   nodes[0]?.always(slow(3_000), sendAndWait);
   expect((await sendSync()).response.result).toMatchObject(receipt);
   expect(sentSync()).toEqual([1, 0]);

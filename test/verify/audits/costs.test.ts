@@ -11,7 +11,7 @@ describe('no audit is sent to an upstream', limit, () => {
   it.each([
     ['with `audit: off`', { audit: 'off' }],
     ['with `probe: off`', { probe: 'off' }],
-    ['whose `methods` exclude the method', { methods: { deny: ['eth_getBalance'] } }],
+    ['whose `methods` exclude the method', { methods: ['-eth_getBalance'] }],
   ])('%s', async (_, keys) => {
     const { nodes, untilAudited } = await withAudits([blocks, blocks, blocks], {}, [{}, keys]);
     // Otherwise the other upstreams would get them in turn.
