@@ -88,7 +88,7 @@ const doubled = (list: readonly unknown[]): unknown => [...list, list.at(-1)];
  */
 export type Outcome = 'truth' | 'member' | 'no' | 'null' | 'advice';
 
-/** What an upstream says of a call. `reason`: why the outcome is not the truth, as docs/verify.md has it. */
+/** What an upstream says of a call. `reason`: why the outcome is not the truth, as docs/consistency.md has it. */
 export type LieRow = readonly [kind: string, call: string, lie: Lie, outcome?: Outcome, reason?: string];
 
 const notHashed = 'no hash covers it';
