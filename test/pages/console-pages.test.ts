@@ -162,6 +162,21 @@ it('the ops port has the navigation to all pages', async () => {
   expect(methods.headers.get('location')).toBe(`${gateway.address}/docs`);
 });
 
+it('no page has what is typed spell-checked, which some browsers send to a server', async () => {
+  const checked = `[...document.querySelectorAll('[type=text], [type=search], input:not([type]), textarea')].filter(({ spellcheck }) => spellcheck).map(({ id }) => id)`;
+  for (const path of ['/keys', '/upstreams', '/calls', '/events']) {
+    const tab = await open(path);
+    await tab.waitFor(`document.querySelector('main input:not(#token)') !== null`);
+    expect([path, await tab.evaluate(checked)]).toEqual([path, []]);
+  }
+  const network = await browser.open(`${gateway.address}/five`);
+  await network.waitFor(`document.querySelector('#key') !== null`);
+  expect(await network.evaluate(checked)).toEqual([]);
+  const docs = await browser.open(`${gateway.address}/five/docs#eth_gasPrice`);
+  await docs.waitFor(`document.querySelector('#params-eth_gasPrice') !== null`);
+  expect(await docs.evaluate(checked)).toEqual([]);
+});
+
 it.each<[string, OpenOptions & { readonly width: number }]>([
   ['light', { colours: 'light', width: 1280 }],
   ['dark', { colours: 'dark', width: 1280 }],

@@ -126,7 +126,7 @@ function tokenKeysView(tokenKeys, isRevoked) {
       ${field(
         'publicKey',
         'Public key, as PEM',
-        html`<textarea id="publicKey" rows="4" spellcheck="false" aria-describedby="publicKey-hint"></textarea>`,
+        html`<textarea id="publicKey" rows="4" spellcheck=${false} aria-describedby="publicKey-hint"></textarea>`,
         'RSA, or EC on P-256. At most three.',
       )}
       <button>Add</button>

@@ -146,9 +146,12 @@ function field(id, label, control, hint = undefined) {
   </div>`;
 }
 
-/** A text input without suggestions of the browser. Its value is that of its user: drawing does not change it. */
+/**
+ * A text input without suggestions of the browser. Its value is that of its user: drawing does not change it. `spellcheck` is
+ * a property, for which the text `false` is true.
+ */
 function textInput(id, attributes = {}) {
-  return html`<input id=${id} autocomplete="off" spellcheck="false" ...${attributes} />`;
+  return html`<input id=${id} autocomplete="off" spellcheck=${false} ...${attributes} />`;
 }
 
 /** Shows an error beside its field. @returns true */
