@@ -104,23 +104,20 @@ async function openWith(given) {
 async function run(action, form) {
   if (isRunning) return;
   isRunning = true;
-  showMessage('');
-  if (form !== undefined) clearErrors(form);
-  try {
-    showMessage((await action()) ?? '');
-  } catch (error) {
-    if (form === undefined || !showErrors(form, error)) showMessage(error.message, 'bad');
-  }
+  await reload(action, form);
   isRunning = false;
 }
 
-/** Loads what the page shows after a choice, also while an action runs. A failure is shown as that of an action. */
-async function reload(load, form = byId('login')) {
+/** Loads what a choice shows, also while an action runs, and shows the message or error as that of an action. */
+async function reload(load, form) {
   showMessage('');
-  clearErrors(form);
-  await load().catch((error) => {
-    if (error.status === 401 || !showErrors(form, error)) showMessage(error.message, 'bad');
-  });
+  if (form !== undefined) clearErrors(form);
+  try {
+    const text = await load();
+    if (text !== undefined) showMessage(text);
+  } catch (error) {
+    if (form === undefined || !showErrors(form, error)) showMessage(error.message, 'bad');
+  }
 }
 
 /** The handler of a form that runs an action. */

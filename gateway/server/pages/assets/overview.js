@@ -5,26 +5,34 @@ const TOP_ROWS = 10;
 
 /** The status of all networks; undefined: the port has none. */
 let shown;
-/** The usage in the chosen range, by key and by method. */
-let usage = { keys: [], methods: [] };
+/** The usage by key and by method, with its range. */
+let usage = { range: '24h', keys: [], methods: [] };
+const loadLatestUsage = latestLoad();
 
-async function load() {
+/** Reads the usage of all keys, which is much for a poll. */
+function loadUsage() {
   const asked = range;
-  const days = daysOf(range);
-  const [keys, methods, status] = await Promise.all([
-    sendRequest('GET', `/usage?days=${days}&by=key`),
-    sendRequest('GET', `/usage?days=${days}&by=method`),
-    data.hasStatus ? loadJson('/') : undefined,
-  ]);
-  // Another range was chosen meanwhile.
-  if (asked !== range) return;
-  usage = { keys: keys.usage, methods: methods.usage };
-  shown = status;
+  const read = async (by, signal) => {
+    const path = `/usage?days=${daysOf(asked)}&by=${by}&limit=${TOP_ROWS}`;
+    return (await sendRequest('GET', path, undefined, signal)).usage;
+  };
+  return loadLatestUsage(
+    (signal) => Promise.all([read('key', signal), read('method', signal)]),
+    ([keys, methods]) => {
+      usage = { range: asked, keys, methods };
+      draw();
+    },
+  );
+}
+
+async function loadStatus() {
+  if (!data.hasStatus) return;
+  [shown] = await Promise.all([loadJson('/'), loadOverTime()]);
   draw();
 }
 
 async function loadAll() {
-  await Promise.all([load(), data.hasStatus ? loadOverTime() : undefined]);
+  await Promise.all([loadUsage(), loadStatus()]);
 }
 
 function view() {
@@ -64,7 +72,7 @@ function totalsView(total = {}) {
     'Latency, median': ms(total.p50Ms),
     'Latency, 99 %': ms(total.p99Ms),
   };
-  return html`<h2>Last ${rangeTitles[range]}</h2>
+  return html`<h2>Last ${rangeTitles[overTime?.range ?? range]}</h2>
     <dl>
       ${Object.entries(numbers).map(
         ([name, text]) =>
@@ -91,15 +99,15 @@ function troubleTable(networks) {
 
 /** The rows with the most request units. */
 function topView(title, rows, head, link) {
-  const days = daysOf(range);
+  const days = daysOf(usage.range);
   const id = title.toLowerCase().replace(' ', '-');
-  const cells = rows
-    .slice(0, TOP_ROWS)
-    .map((row) => [link(row), formatNumber(row.units), formatNumber(row.calls), formatNumber(row.errors)]);
+  const cells = rows.map((row) => [link(row), ...[row.units, row.calls, row.errors].map(formatNumber)]);
   return html`<section id=${id} class="card" aria-labelledby="${id}-title">
     <h2 id="${id}-title">${title}, ${days === 1 ? 'today (UTC)' : `${days} days`}</h2>
     ${rows.length === 0 ? html`<p class="quiet">No calls yet.</p>` : table([head, 'Units', 'Calls', 'Errors'], cells)}
-    <p><a href="/usage?by=${head.toLowerCase()}&range=${days === 1 ? '24h' : range}">All, with days and CSV</a></p>
+    <p>
+      <a href="/usage?by=${head.toLowerCase()}&range=${days === 1 ? '24h' : usage.range}">All, with days and CSV</a>
+    </p>
   </section>`;
 }
 
