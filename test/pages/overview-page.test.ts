@@ -146,6 +146,25 @@ describe('the overview', () => {
   });
 });
 
+it.each([
+  ['/calls?from=2026-01-31', 'from', /^expected a time in UTC such as/],
+  ['/usage?day=2020-01-01&by=nothing', 'day', /^expected today, yesterday or a date/],
+])(
+  '%s: the error of a filter in the address is beside its field, where it can be corrected',
+  async (path, id, text) => {
+    const tab = await open(path);
+    await tab.waitFor(`document.querySelector('#${id}-error').innerText !== ''`);
+    expect(await textOf(tab, `#${id}-error`)).toMatch(text);
+    await tab.evaluate('window.isOld = true, location.reload()');
+    await tab.waitFor(`window.isOld === undefined && document.querySelector('#${id}-error').innerText !== ''`);
+    expect(await tab.evaluate(`document.querySelector('#session').hidden`)).toBe(false);
+    await fill(tab, id, id === 'day' ? new Date(Date.now()).toISOString().slice(0, 10) : '');
+    await tab.press('Enter');
+    await tab.waitFor(`document.querySelector('tbody tr') !== null`);
+    expect(await textOf(tab, `#${id}-error`)).toBe('');
+  },
+);
+
 describe('the page of usage', () => {
   const captures = `const create = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob; return create(blob); }`;
 

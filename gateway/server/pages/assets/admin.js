@@ -77,15 +77,19 @@ function logIn() {
 
 async function openWith(given) {
   token = given;
+  const { open, pollMs } = session;
+  let failure;
   try {
-    await session.open();
+    await open();
   } catch (error) {
+    failure = error;
+  }
+  if (isLocked(failure)) {
     token = '';
     draw();
-    if (error.status === 401) sessionStorage.removeItem(STORED_TOKEN);
-    throw error;
+    if (failure.status === 401) sessionStorage.removeItem(STORED_TOKEN);
+    throw failure;
   }
-  const { open, pollMs } = session;
   if (pollMs > 0)
     poll(
       () => run(open),
@@ -95,6 +99,13 @@ async function openWith(given) {
   byId('token').value = '';
   byId('sign-out').hidden = false;
   draw();
+  // Filters of the address may be invalid, or a store unreachable.
+  if (failure !== undefined) showFailure(failure, byId(failure.field)?.form);
+}
+
+/** Whether the gateway has rejected the token, or has not read it. */
+function isLocked(failure) {
+  return failure !== undefined && [undefined, 401, 403, 429].includes(failure.status);
 }
 
 /**
@@ -116,8 +127,13 @@ async function reload(load, form) {
     const text = await load();
     if (text !== undefined) showMessage(text);
   } catch (error) {
-    if (form === undefined || !showErrors(form, error)) showMessage(error.message, 'bad');
+    showFailure(error, form);
   }
+}
+
+/** Shows an error beside its field of the form, or as the message. */
+function showFailure(error, form) {
+  if (form === undefined || !showErrors(form, error)) showMessage(error.message, 'bad');
 }
 
 /** The handler of a form that runs an action. */

@@ -7,7 +7,10 @@ const partTitles = { day: 'Day', key: 'Key', network: 'Network', method: 'Method
 const amountTitles = { units: 'Units', calls: 'Calls', errors: 'Errors', bytes: 'Bytes' };
 
 /** What the rows are apart by. */
-let parts = (filterOf('by') || 'key').split(',').filter((part) => part in partTitles);
+let parts = filterOf('by')
+  .split(',')
+  .filter((part) => part in partTitles);
+if (parts.length === 0) parts = ['key'];
 /** One day in place of the range; empty: the range. */
 let oneDay = filterOf('day');
 /** The rows of the table, and by day, network and method for the graphs, with the choice they are of; undefined: they are being loaded. */
