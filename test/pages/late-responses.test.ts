@@ -217,6 +217,23 @@ describe('a newer choice on', () => {
     expect(tab.errors).toEqual([]);
   });
 
+  it('the overview polls the status and the history; the usage of all keys only for another range', async () => {
+    const tab = await openPage('/', '#top-keys tbody');
+    const count = (part: string): Promise<number> =>
+      tab.evaluate(`requests.filter(({ text }) => text.includes('${part}')).length`);
+    await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 3`);
+    expect([await count('/admin/usage'), await count('/history.json')]).toEqual([2, 1]);
+    // As if the page had been hidden, it loads at once.
+    const pollNow = `document.dispatchEvent(new Event('visibilitychange'))`;
+    await tab.evaluate(`void ${pollNow}`);
+    await tab.waitFor(`!isRunning && requests.filter(({ text }) => text.includes('/history.json')).length === 2`);
+    expect(await count('/admin/usage')).toBe(2);
+    await click(tab, '#ranges [value="7d"]');
+    await tab.waitFor(`document.querySelector('#top-keys h2').innerText === 'Top keys, 7 days'`);
+    expect(await count('/admin/usage')).toBe(4);
+    expect(tab.errors).toEqual([]);
+  });
+
   it('the overview replaces the one in progress; each card has the title of what it shows', async () => {
     const tab = await openPage('/', '#top-keys tbody');
     const titles = `['totals', 'top-keys', 'top-methods'].map((id) => document.querySelector('#' + id + ' h2').innerText).join()`;

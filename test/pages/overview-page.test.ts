@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { startRedis } from '../support/redis.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { adminToken, click, fill } from './keys-gateway.ts';
 
@@ -50,8 +51,8 @@ afterAll(async () => {
 });
 
 /** Opens a page of the ops port, and enters the token. */
-async function open(path: string, before = ''): Promise<Tab> {
-  const tab = await browser.open(ops + path, { before });
+async function open(path: string, before = '', port = ops): Promise<Tab> {
+  const tab = await browser.open(port + path, { before });
   await fill(tab, 'token', adminToken);
   await tab.press('Enter');
   await tab.waitFor(`!document.querySelector('#session').hidden`);
@@ -145,6 +146,33 @@ describe('the overview', () => {
     expect([...tab.errors, ...main.errors]).toEqual([]);
   });
 });
+
+it('without Redis, the overview has the networks in trouble, and says that the usage cannot be loaded', async () => {
+  const redis = await startRedis();
+  const networks = { six: network(5, [dead.url], { name: 'Six', cache: 'off' }) };
+  const own = await startGateway(networks, { OPS_PORT: '0', ADMIN_TOKEN: adminToken, REDIS_URL: redis.url });
+  try {
+    await own.call('six', 'eth_gasPrice');
+    await redis.kill();
+    const tab = await open('/', '', `http://127.0.0.1:${own.gateway.opsPort ?? 0}`);
+    await tab.waitFor(`document.querySelector('#top-keys .bad') !== null`);
+    for (const id of ['top-keys', 'top-methods'])
+      expect(await textOf(tab, `#${id} .bad`)).toBe(
+        'The usage cannot be loaded: the key store cannot be reached at the moment.',
+      );
+    expect(await textOf(tab, '#trouble tbody')).toMatch(/^Six\s+▲ down/);
+    expect(await textOf(tab, '#over-time-error')).toMatch(/^Redis is unavailable/);
+    await redis.restart();
+    // As if the page had been hidden, it loads at once.
+    await tab.waitFor(
+      `(isRunning || document.dispatchEvent(new Event('visibilitychange')), document.querySelector('#top-keys .quiet') !== null)`,
+    );
+    expect(await textOf(tab, '#top-keys')).toContain('No calls yet.');
+  } finally {
+    await own.stop();
+    await redis.stop();
+  }
+}, 60_000);
 
 it.each([
   ['/calls?from=2026-01-31', 'from', /^expected a time in UTC such as/],

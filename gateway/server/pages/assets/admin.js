@@ -59,9 +59,10 @@ let session;
  * need no second entry.
  * @param open loads what the page shows; throws RequestError for an invalid token
  * @param pollMs the page loads again each `pollMs`; 0: it does not
+ * @param reopen what it loads then
  */
-function openSession(open, pollMs = 0) {
-  session = { open, pollMs };
+function openSession(open, pollMs = 0, reopen = open) {
+  session = { open, pollMs, reopen };
   draw();
   byId('sign-out').addEventListener('click', () => {
     sessionStorage.removeItem(STORED_TOKEN);
@@ -77,7 +78,7 @@ function logIn() {
 
 async function openWith(given) {
   token = given;
-  const { open, pollMs } = session;
+  const { open, pollMs, reopen } = session;
   let failure;
   try {
     await open();
@@ -92,7 +93,7 @@ async function openWith(given) {
   }
   if (pollMs > 0)
     poll(
-      () => run(open),
+      () => run(reopen),
       () => pollMs,
     );
   sessionStorage.setItem(STORED_TOKEN, given);

@@ -5,11 +5,11 @@ const TOP_ROWS = 10;
 
 /** The status of all networks; undefined: the port has none. */
 let shown;
-/** The usage by key and by method, with its range. */
+/** The usage by key and by method, with its range, or why it cannot be loaded. */
 let usage = { range: '24h', keys: [], methods: [] };
 const loadLatestUsage = latestLoad();
 
-/** Reads the usage of all keys, which is much for a poll. */
+/** Loads the usage of all keys: when the range is chosen, because it is much for a poll. */
 function loadUsage() {
   const asked = range;
   const read = async (by, signal) => {
@@ -17,9 +17,18 @@ function loadUsage() {
     return (await sendRequest('GET', path, undefined, signal)).usage;
   };
   return loadLatestUsage(
-    (signal) => Promise.all([read('key', signal), read('method', signal)]),
-    ([keys, methods]) => {
-      usage = { range: asked, keys, methods };
+    async (signal) => {
+      try {
+        const [keys, methods] = await Promise.all([read('key', signal), read('method', signal)]);
+        return { keys, methods };
+      } catch (error) {
+        // Without Redis, the status and the history are there.
+        if (isLocked(error)) throw error;
+        return { keys: [], methods: [], error };
+      }
+    },
+    (loaded) => {
+      usage = { range: asked, ...loaded };
       draw();
     },
   );
@@ -33,6 +42,10 @@ async function loadStatus() {
 
 async function loadAll() {
   await Promise.all([loadUsage(), loadStatus()]);
+}
+
+async function loadAgain() {
+  await Promise.all([loadStatus(), usage.error && loadUsage()]);
 }
 
 function view() {
@@ -104,7 +117,9 @@ function topView(title, rows, head, link) {
   const cells = rows.map((row) => [link(row), ...[row.units, row.calls, row.errors].map(formatNumber)]);
   return html`<section id=${id} class="card" aria-labelledby="${id}-title">
     <h2 id="${id}-title">${title}, ${days === 1 ? 'today (UTC)' : `${days} days`}</h2>
-    ${rows.length === 0 ? html`<p class="quiet">No calls yet.</p>` : table([head, 'Units', 'Calls', 'Errors'], cells)}
+    ${usage.error && html`<p class="bad">The usage cannot be loaded: ${usage.error.message}.</p>`}
+    ${rows.length > 0 && table([head, 'Units', 'Calls', 'Errors'], cells)}
+    ${rows.length === 0 && !usage.error && html`<p class="quiet">No calls yet.</p>`}
     <p>
       <a href="/usage?by=${head.toLowerCase()}&range=${days === 1 ? '24h' : usage.range}">All, with days and CSV</a>
     </p>
@@ -121,4 +136,4 @@ function methodLink({ method }) {
 
 readRange('24h', ...Object.keys(rangeTitles));
 source = { url: '/history.json', calls: {} };
-openSession(loadAll, POLL_MS);
+openSession(loadAll, POLL_MS, loadAgain);
