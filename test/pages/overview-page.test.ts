@@ -98,7 +98,7 @@ describe('the overview', () => {
     await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 3`);
     await click(tab, '#ranges [value="7d"]');
     await tab.waitFor(`document.querySelector('#top-methods').innerText.startsWith('Top methods, 7 days')`);
-    expect(await textOf(tab, '#totals h2')).toBe('Last 7 days');
+    await tab.waitFor(`document.querySelector('#totals h2').innerText === 'Last 7 days'`);
     expect(await tab.evaluate('location.search')).toBe('?range=7d');
     await tab.evaluate('window.isOld = true, location.reload()');
     await tab.waitFor(`window.isOld === undefined && document.querySelector('#totals h2').innerText === 'Last 7 days'`);

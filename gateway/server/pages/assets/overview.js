@@ -5,8 +5,8 @@ const TOP_ROWS = 10;
 
 /** The status of all networks; undefined: the port has none. */
 let shown;
-/** The usage by key and by method, with its range, or why it cannot be loaded. */
-let usage = { range: '24h', keys: [], methods: [] };
+/** The usage by key and by method, with its range, or why it cannot be loaded. Without range, it is being loaded. */
+let usage = { range: undefined, keys: [], methods: [] };
 const loadLatestUsage = latestLoad();
 
 /** Loads the usage of all keys: when the range is chosen, because it is much for a poll. */
@@ -112,16 +112,18 @@ function troubleTable(networks) {
 
 /** The rows with the most request units. */
 function topView(title, rows, head, link) {
-  const days = daysOf(usage.range);
+  const { range: shownRange = range, error } = usage;
+  const days = daysOf(shownRange);
+  const isNone = usage.range !== undefined && error === undefined && rows.length === 0;
   const id = title.toLowerCase().replace(' ', '-');
   const cells = rows.map((row) => [link(row), ...[row.units, row.calls, row.errors].map(formatNumber)]);
   return html`<section id=${id} class="card" aria-labelledby="${id}-title">
     <h2 id="${id}-title">${title}, ${days === 1 ? 'today (UTC)' : `${days} days`}</h2>
-    ${usage.error && html`<p class="bad">The usage cannot be loaded: ${usage.error.message}.</p>`}
+    ${error && html`<p class="bad">The usage cannot be loaded: ${error.message}.</p>`}
+    ${isNone && html`<p class="quiet">No calls yet.</p>`}
     ${rows.length > 0 && table([head, 'Units', 'Calls', 'Errors'], cells)}
-    ${rows.length === 0 && !usage.error && html`<p class="quiet">No calls yet.</p>`}
     <p>
-      <a href="/usage?by=${head.toLowerCase()}&range=${days === 1 ? '24h' : usage.range}">All, with days and CSV</a>
+      <a href="/usage?by=${head.toLowerCase()}&range=${days === 1 ? '24h' : shownRange}">All, with days and CSV</a>
     </p>
   </section>`;
 }
