@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { reservedSlugs } from '../../gateway/network-files/options/slug.ts';
 import { outcomes } from '../../gateway/metrics/outcome-class.ts';
 import { startChromium, type Chromium, type OpenOptions, type Tab } from '../support/chromium.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -158,6 +159,11 @@ it('the ops port has the navigation to all pages', async () => {
     /^Overview\s+Networks\s+Methods\s+Keys\s+Usage\s+Upstreams\s+Calls\s+Events\s+Gatehouse /,
   );
   expect(await tab.evaluate(`document.querySelector('#console [aria-current]').innerText`)).toBe('Events');
+  // No network can have the path of a page.
+  const paths = await tab.evaluate<string[]>(
+    `[...document.querySelectorAll('#console a')].map(({ pathname }) => pathname)`,
+  );
+  expect(paths.filter((path) => path !== '/' && !reservedSlugs.has(path.slice(1)))).toEqual([]);
   const methods = await fetch(`${ops}/docs`, { redirect: 'manual' });
   expect(methods.headers.get('location')).toBe(`${gateway.address}/docs`);
 });
