@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { reservedSlugs } from '../../gateway/network-files/options/slug.ts';
 import { outcomes } from '../../gateway/metrics/outcome-class.ts';
 import { startChromium, type Chromium, type OpenOptions, type Tab } from '../support/chromium.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -158,8 +159,28 @@ it('the ops port has the navigation to all pages', async () => {
     /^Overview\s+Networks\s+Methods\s+Keys\s+Usage\s+Upstreams\s+Calls\s+Events\s+Gatehouse /,
   );
   expect(await tab.evaluate(`document.querySelector('#console [aria-current]').innerText`)).toBe('Events');
+  // No network can have the path of a page.
+  const paths = await tab.evaluate<string[]>(
+    `[...document.querySelectorAll('#console a')].map(({ pathname }) => pathname)`,
+  );
+  expect(paths.filter((path) => path !== '/' && !reservedSlugs.has(path.slice(1)))).toEqual([]);
   const methods = await fetch(`${ops}/docs`, { redirect: 'manual' });
   expect(methods.headers.get('location')).toBe(`${gateway.address}/docs`);
+});
+
+it('no page has what is typed spell-checked, which some browsers send to a server', async () => {
+  const checked = `[...document.querySelectorAll('[type=text], [type=search], input:not([type]), textarea')].filter(({ spellcheck }) => spellcheck).map(({ id }) => id)`;
+  for (const path of ['/keys', '/upstreams', '/calls', '/events']) {
+    const tab = await open(path);
+    await tab.waitFor(`document.querySelector('main input:not(#token)') !== null`);
+    expect([path, await tab.evaluate(checked)]).toEqual([path, []]);
+  }
+  const network = await browser.open(`${gateway.address}/five`);
+  await network.waitFor(`document.querySelector('#key') !== null`);
+  expect(await network.evaluate(checked)).toEqual([]);
+  const docs = await browser.open(`${gateway.address}/five/docs#eth_gasPrice`);
+  await docs.waitFor(`document.querySelector('#params-eth_gasPrice') !== null`);
+  expect(await docs.evaluate(checked)).toEqual([]);
 });
 
 it.each<[string, OpenOptions & { readonly width: number }]>([

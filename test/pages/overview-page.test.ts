@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { startRedis } from '../support/redis.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { adminToken, click, fill } from './keys-gateway.ts';
 
@@ -50,8 +51,8 @@ afterAll(async () => {
 });
 
 /** Opens a page of the ops port, and enters the token. */
-async function open(path: string, before = ''): Promise<Tab> {
-  const tab = await browser.open(ops + path, { before });
+async function open(path: string, before = '', port = ops): Promise<Tab> {
+  const tab = await browser.open(port + path, { before });
   await fill(tab, 'token', adminToken);
   await tab.press('Enter');
   await tab.waitFor(`!document.querySelector('#session').hidden`);
@@ -97,7 +98,7 @@ describe('the overview', () => {
     await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 3`);
     await click(tab, '#ranges [value="7d"]');
     await tab.waitFor(`document.querySelector('#top-methods').innerText.startsWith('Top methods, 7 days')`);
-    expect(await textOf(tab, '#totals h2')).toBe('Last 7 days');
+    await tab.waitFor(`document.querySelector('#totals h2').innerText === 'Last 7 days'`);
     expect(await tab.evaluate('location.search')).toBe('?range=7d');
     await tab.evaluate('window.isOld = true, location.reload()');
     await tab.waitFor(`window.isOld === undefined && document.querySelector('#totals h2').innerText === 'Last 7 days'`);
@@ -145,6 +146,52 @@ describe('the overview', () => {
     expect([...tab.errors, ...main.errors]).toEqual([]);
   });
 });
+
+it('without Redis, the overview has the networks in trouble, and says that the usage cannot be loaded', async () => {
+  const redis = await startRedis();
+  const networks = { six: network(5, [dead.url], { name: 'Six', cache: 'off' }) };
+  const own = await startGateway(networks, { OPS_PORT: '0', ADMIN_TOKEN: adminToken, REDIS_URL: redis.url });
+  try {
+    await own.call('six', 'eth_gasPrice');
+    await redis.kill();
+    const tab = await open('/', '', `http://127.0.0.1:${own.gateway.opsPort ?? 0}`);
+    await tab.waitFor(`document.querySelector('#top-keys .bad') !== null`);
+    for (const id of ['top-keys', 'top-methods'])
+      expect(await textOf(tab, `#${id} .bad`)).toBe(
+        'The usage cannot be loaded: the key store cannot be reached at the moment.',
+      );
+    expect(await textOf(tab, '#trouble tbody')).toMatch(/^Six\s+▲ down/);
+    expect(await textOf(tab, '#over-time-error')).toMatch(/^Redis is unavailable/);
+    await redis.restart();
+    // As if the page had been hidden, it loads at once.
+    await tab.waitFor(
+      `(isRunning || document.dispatchEvent(new Event('visibilitychange')), document.querySelector('#top-keys .quiet') !== null)`,
+    );
+    expect(await textOf(tab, '#top-keys')).toContain('No calls yet.');
+  } finally {
+    await own.stop();
+    await redis.stop();
+  }
+}, 60_000);
+
+it.each([
+  ['/calls?from=2026-01-31', 'from', /^expected a time in UTC such as/],
+  ['/usage?day=2020-01-01&by=nothing', 'day', /^expected today, yesterday or a date/],
+])(
+  '%s: the error of a filter in the address is beside its field, where it can be corrected',
+  async (path, id, text) => {
+    const tab = await open(path);
+    await tab.waitFor(`document.querySelector('#${id}-error').innerText !== ''`);
+    expect(await textOf(tab, `#${id}-error`)).toMatch(text);
+    await tab.evaluate('window.isOld = true, location.reload()');
+    await tab.waitFor(`window.isOld === undefined && document.querySelector('#${id}-error').innerText !== ''`);
+    expect(await tab.evaluate(`document.querySelector('#session').hidden`)).toBe(false);
+    await fill(tab, id, id === 'day' ? new Date(Date.now()).toISOString().slice(0, 10) : '');
+    await tab.press('Enter');
+    await tab.waitFor(`document.querySelector('tbody tr') !== null`);
+    expect(await textOf(tab, `#${id}-error`)).toBe('');
+  },
+);
 
 describe('the page of usage', () => {
   const captures = `const create = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob; return create(blob); }`;
@@ -195,7 +242,7 @@ describe('the page of usage', () => {
     await tab.waitFor(`document.querySelector('#rows tbody') !== null`);
     const texts = ['=HYPERLINK("x")', 'a, "b"', '-1', 'plain'];
     const csv = await tab.evaluate(
-      `rows = ${JSON.stringify(texts)}.map((name) => ({ name, calls: 1 })), csvOf(['name', 'calls'])`,
+      `csvOf(${JSON.stringify(texts)}.map((name) => ({ name, calls: 1 })), ['name', 'calls'])`,
     );
     expect(csv).toBe(`name,calls\r\n"'=HYPERLINK(""x"")",1\r\n"a, ""b""",1\r\n'-1,1\r\nplain,1`);
   });

@@ -1,4 +1,4 @@
-/** First path segments that the gateway uses itself. No network can have one of these slugs. */
+/** First path segments that the gateway uses itself, on the main port or the ops port. No network can have one of these slugs. */
 export const reservedSlugs: ReadonlySet<string> = new Set([
   'v3',
   'ws',
@@ -13,6 +13,11 @@ export const reservedSlugs: ReadonlySet<string> = new Set([
   'keys',
   'docs',
   'status',
+  'networks',
+  'usage',
+  'upstreams',
+  'calls',
+  'events',
 ]);
 
 /** Whether a file name has the form of a slug. Does not check `reservedSlugs`. */

@@ -59,9 +59,10 @@ let session;
  * need no second entry.
  * @param open loads what the page shows; throws RequestError for an invalid token
  * @param pollMs the page loads again each `pollMs`; 0: it does not
+ * @param reopen what it loads then
  */
-function openSession(open, pollMs = 0) {
-  session = { open, pollMs };
+function openSession(open, pollMs = 0, reopen = open) {
+  session = { open, pollMs, reopen };
   draw();
   byId('sign-out').addEventListener('click', () => {
     sessionStorage.removeItem(STORED_TOKEN);
@@ -77,24 +78,35 @@ function logIn() {
 
 async function openWith(given) {
   token = given;
+  const { open, pollMs, reopen } = session;
+  let failure;
   try {
-    await session.open();
+    await open();
   } catch (error) {
+    failure = error;
+  }
+  if (isLocked(failure)) {
     token = '';
     draw();
-    if (error.status === 401) sessionStorage.removeItem(STORED_TOKEN);
-    throw error;
+    if (failure.status === 401) sessionStorage.removeItem(STORED_TOKEN);
+    throw failure;
   }
-  const { open, pollMs } = session;
   if (pollMs > 0)
     poll(
-      () => run(open),
+      () => run(reopen),
       () => pollMs,
     );
   sessionStorage.setItem(STORED_TOKEN, given);
   byId('token').value = '';
   byId('sign-out').hidden = false;
   draw();
+  // Filters of the address may be invalid, or a store unreachable.
+  if (failure !== undefined) showFailure(failure, byId(failure.field)?.form);
+}
+
+/** Whether the gateway has rejected the token, or has not read it. */
+function isLocked(failure) {
+  return failure !== undefined && [undefined, 401, 403, 429].includes(failure.status);
 }
 
 /**
@@ -104,23 +116,25 @@ async function openWith(given) {
 async function run(action, form) {
   if (isRunning) return;
   isRunning = true;
-  showMessage('');
-  if (form !== undefined) clearErrors(form);
-  try {
-    showMessage((await action()) ?? '');
-  } catch (error) {
-    if (form === undefined || !showErrors(form, error)) showMessage(error.message, 'bad');
-  }
+  await reload(action, form);
   isRunning = false;
 }
 
-/** Loads what the page shows after a choice, also while an action runs. A failure is shown as that of an action. */
-async function reload(load, form = byId('login')) {
+/** Loads what a choice shows, also while an action runs, and shows the message or error as that of an action. */
+async function reload(load, form) {
   showMessage('');
-  clearErrors(form);
-  await load().catch((error) => {
-    if (error.status === 401 || !showErrors(form, error)) showMessage(error.message, 'bad');
-  });
+  if (form !== undefined) clearErrors(form);
+  try {
+    const text = await load();
+    if (text !== undefined) showMessage(text);
+  } catch (error) {
+    showFailure(error, form);
+  }
+}
+
+/** Shows an error beside its field of the form, or as the message. */
+function showFailure(error, form) {
+  if (form === undefined || !showErrors(form, error)) showMessage(error.message, 'bad');
 }
 
 /** The handler of a form that runs an action. */

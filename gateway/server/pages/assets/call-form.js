@@ -40,7 +40,7 @@ function callForm(method, params) {
     <textarea
       id=${id}
       rows=${Math.min(12, given.split('\n').length)}
-      spellcheck="false"
+      spellcheck=${false}
       onInput=${draw}
       defaultValue=${given}
     ></textarea>

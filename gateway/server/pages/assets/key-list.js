@@ -35,54 +35,46 @@ let isListLoading = false;
 let offset = 0;
 /** Ids of the selected keys. */
 let selected = new Set();
-/** Aborts the request for the list that was sent last. */
-let loading = new AbortController();
-let searchTimer;
+const loadList = latestLoad();
 
-/** Loads the page of the list that the search, the order and the offset say, and aborts the request before. */
-async function showList() {
-  clearTimeout(searchTimer);
-  loading.abort();
-  loading = new AbortController();
-  const { signal } = loading;
+/** Loads the page of the list that the search, the order and the offset say. @param delayMs a newer call within it replaces this one */
+function showList(delayMs = 0) {
   isListLoading = true;
   draw();
-  const [search, team, sort] = ['search', 'team', 'sort'].map((id) => byId(id).value.trim());
-  const parameters = { search, sort, offset, limit: PAGE_KEYS, days: LIST_USAGE_DAYS, ...(team !== '' && { team }) };
-  const result = await sendRequest('GET', `/keys?${new URLSearchParams(parameters)}`, undefined, signal).catch(
-    (error) => ({ error, keys: [], matching: 0 }),
-  );
-  if (signal.aborted) return;
-  if (result.error === undefined && result.keys.length === 0 && offset > 0) {
+  return loadList(async (signal) => {
+    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+    const [search, team, sort] = ['search', 'team', 'sort'].map((id) => byId(id).value.trim());
+    const parameters = { search, sort, offset, limit: PAGE_KEYS, days: LIST_USAGE_DAYS, ...(team !== '' && { team }) };
+    signal.throwIfAborted();
+    const read = sendRequest('GET', `/keys?${new URLSearchParams(parameters)}`, undefined, signal);
+    return { search: search || team, ...(await read.catch((error) => ({ error, keys: [], matching: 0 }))) };
+  }, takeList);
+}
+
+function takeList(loaded) {
+  if (loaded.error === undefined && loaded.keys.length === 0 && offset > 0) {
     // The last page has become empty.
-    offset = Math.max(0, Math.ceil(result.matching / PAGE_KEYS) - 1) * PAGE_KEYS;
-    await showList();
-    return;
+    offset = Math.max(0, Math.ceil(loaded.matching / PAGE_KEYS) - 1) * PAGE_KEYS;
+    return showList();
   }
-  list = { ...result, search: search || team };
-  if (result.error === undefined) totals = `${quantity(result.total, 'key')}, ${formatNumber(result.active)} active`;
+  list = loaded;
+  if (loaded.error === undefined) totals = `${quantity(loaded.total, 'key')}, ${formatNumber(loaded.active)} active`;
   selected = new Set();
   isListLoading = false;
   draw();
 }
 
 /** Shows the list from its first page. */
-function restartList() {
+function restartList(delayMs = 0) {
   offset = 0;
-  return showList();
+  return showList(delayMs);
 }
 
 function listView(isShown) {
   const { keys, matching, error, search } = list;
   const none = search === '' ? 'No keys yet.' : `No key matches “${search}”.`;
-  const searchLater = () => {
-    isListLoading = true;
-    loading.abort();
-    clearTimeout(searchTimer);
-    searchTimer = setTimeout(() => void restartList(), SEARCH_DELAY_MS);
-    draw();
-  };
-  const input = textInput('search', { type: 'search', maxlength: 200, onInput: searchLater });
+  const onInput = () => restartList(SEARCH_DELAY_MS);
+  const input = textInput('search', { type: 'search', maxlength: 200, onInput });
   const teams = { '': 'all', ...sameTexts(choices.teams) };
   const turn = (id, step, isLast) => {
     const click = () => {
@@ -99,12 +91,12 @@ function listView(isShown) {
     <p><a href="#new">Create a key</a></p>
     <div class="fields">
       ${field('search', 'Search by name, id, team or state', input)}
-      ${field('team', 'Team', select('team', teams, { onChange: restartList }))}
-      ${field('sort', 'Sort by', select('sort', orders, { onChange: restartList }))}
+      ${field('team', 'Team', select('team', teams, { onChange: () => restartList() }))}
+      ${field('sort', 'Sort by', select('sort', orders, { onChange: () => restartList() }))}
     </div>
     <div id="list-failure" hidden=${error === undefined}>
       <p id="list-error" class="bad" role="alert">${error && `The list cannot be loaded. ${error.message}`}</p>
-      <button id="retry" type="button" onClick=${showList}>Load again</button>
+      <button id="retry" type="button" onClick=${() => showList()}>Load again</button>
     </div>
     ${bulkView()}
     <div id="list" aria-busy=${isListLoading ? 'true' : undefined}>

@@ -3,14 +3,30 @@
 const usageRanges = { '7d': '7 days', '30d': '30 days', '90d': '90 days' };
 const TEAM_KEYS = 100;
 
-/** The key of the view, with its usage and public keys; undefined: it is being loaded, or another view is shown. */
+/** The key of the view, with its public keys; undefined: it is being loaded, or another view is shown. */
 let selectedKey;
-let keyDetails = { usage: [], keys: [], tokenKeys: [] };
-let team = { name: '', usage: [], keys: [], matching: 0 };
+let tokenKeys = [];
+let team = { name: '', keys: [], matching: 0 };
+/** The usage of the key or team of the view, with its days, and the keys whose sum it is. */
+let usage = { days: 0, rows: [], keys: [] };
+const loadLatestUsage = latestLoad();
 
 /** Whether the URL names this key. After another one was opened, a late response must not replace it. */
 function isOpen(id) {
   return location.hash.slice(1) === id;
+}
+
+/** Loads the usage of a key or team in the chosen range, and leaves the forms of the view as they are. @throws RequestError */
+function loadUsage(target) {
+  const days = daysOf(range);
+  const path = `/keys/${target}/usage?days=${days}&rotated=true`;
+  return loadLatestUsage(
+    (signal) => sendRequest('GET', path, undefined, signal),
+    (loaded) => {
+      usage = { days, rows: loaded.usage, keys: loaded.keys };
+      draw();
+    },
+  );
 }
 
 /**
@@ -18,14 +34,13 @@ function isOpen(id) {
  * meanwhile. @throws RequestError if there is no such key
  */
 async function showKey(id) {
-  const [key, usage, tokens] = await Promise.all([
+  const [key, tokens] = await Promise.all([
     sendRequest('GET', `/keys/${id}`),
-    sendRequest('GET', `/keys/${id}/usage?days=${daysOf(range)}&rotated=true`),
     sendRequest('GET', `/keys/${id}/tokens`),
+    loadUsage(id),
   ]);
   if (!isOpen(id)) return;
-  selectedKey = key;
-  keyDetails = { ...usage, ...tokens };
+  [selectedKey, tokenKeys] = [key, tokens.tokenKeys];
   for (const form of ['rename', 'permissions', 'rotate', 'add-token-key']) {
     resetForm(form);
     for (const part of byId(form).elements) part.disabled = key.revokedAt !== undefined;
@@ -35,10 +50,8 @@ async function showKey(id) {
 function keyView(isShown) {
   const key = selectedKey ?? { id: '', name: '', createdAt: '', state: '' };
   const { id, name, permissions = {}, createdAt, mistakes = [], quotas } = key;
-  const { usage, keys, tokenKeys } = keyDetails;
-  const days = daysOf(range);
-  const lastDay = usage.reduce((last, row) => (row.calls > 0 && row.day > last ? row.day : last), '');
-  const used = lastDay === '' ? `not used in ${days} days` : `last used ${lastDay}`;
+  const lastDay = usage.rows.reduce((last, row) => (row.calls > 0 && row.day > last ? row.day : last), '');
+  const used = lastDay === '' ? `not used in ${usage.days} days` : `last used ${lastDay}`;
   const ofTeam = permissions.team === undefined ? '' : `, team ${permissions.team}`;
   const isRevoked = key.revokedAt !== undefined;
   const revoke = () => {
@@ -56,13 +69,8 @@ function keyView(isShown) {
       ${mistakes.map((text) => `Invalid record, the key is rejected: ${text}.`).join(' ')}
     </p>
     <div id="quotas">${quotaBars(quotas)}</div>
-    <h3>Usage in the last ${days} days</h3>
-    ${isShown && rangeButtons(usageRanges, () => reload(() => showKey(id)))}
-    <div id="usage">
-      ${keys.length > 1 && html`<p class="hint">With ${quantity(keys.length - 1, 'key')} that rotation replaced.</p>`}
-      ${usagePlots(usage, days)}
-      <p><a href="/calls?key=${id}">Latest calls, and why they were rejected</a></p>
-    </div>
+    ${isShown && usageView(id)}
+    <p><a href="/calls?key=${id}">Latest calls, and why they were rejected</a></p>
     <h3>Name</h3>
     <form id="rename" novalidate onSubmit=${submits(rename)}>
       ${field(
@@ -81,7 +89,7 @@ function keyView(isShown) {
       <button class="main">Save</button>
     </form>
     <h3>Public keys of tokens</h3>
-    ${tokenKeysView(tokenKeys, isRevoked)}
+    ${tokenKeysView(isRevoked)}
     <h3>Rotate or revoke</h3>
     <form id="rotate" novalidate onSubmit=${submits(rotate)}>
       ${field(
@@ -98,8 +106,20 @@ function keyView(isShown) {
   </section>`;
 }
 
+/** The usage of a key, with those that it replaced, or of a team. */
+function usageView(target) {
+  const { days, rows, keys } = usage;
+  const replaced = target.startsWith('team:') ? 0 : keys.length - 1;
+  return html`<h3>Usage in the last ${days} days</h3>
+    ${rangeButtons(usageRanges, () => reload(() => loadUsage(target)))}
+    <div id="usage">
+      ${replaced > 0 && html`<p class="hint">With ${quantity(replaced, 'key')} that rotation replaced.</p>`}
+      ${usagePlots(rows, days)}
+    </div>`;
+}
+
 /** The public keys with which tokens of the key are verified. */
-function tokenKeysView(tokenKeys, isRevoked) {
+function tokenKeysView(isRevoked) {
   const rows = tokenKeys.map(({ kid, name, algorithm }) => [
     name,
     algorithm,
@@ -126,7 +146,7 @@ function tokenKeysView(tokenKeys, isRevoked) {
       ${field(
         'publicKey',
         'Public key, as PEM',
-        html`<textarea id="publicKey" rows="4" spellcheck="false" aria-describedby="publicKey-hint"></textarea>`,
+        html`<textarea id="publicKey" rows="4" spellcheck=${false} aria-describedby="publicKey-hint"></textarea>`,
         'RSA, or EC on P-256. At most three.',
       )}
       <button>Add</button>
@@ -192,18 +212,14 @@ async function rotate() {
 async function showTeam(target) {
   const name = target.slice('team:'.length);
   const parameters = new URLSearchParams({ team: name, sort: '-use', days: LIST_USAGE_DAYS, limit: TEAM_KEYS });
-  const [{ usage }, { keys, matching }] = await Promise.all([
-    sendRequest('GET', `/keys/${target}/usage?days=${daysOf(range)}`),
-    sendRequest('GET', `/keys?${parameters}`),
-  ]);
+  const [{ keys, matching }] = await Promise.all([sendRequest('GET', `/keys?${parameters}`), loadUsage(target)]);
   if (!isOpen(target)) return;
-  team = { name, usage, keys, matching };
+  team = { name, keys, matching };
   draw();
 }
 
 function teamView(isShown) {
-  const { name, usage, keys, matching } = team;
-  const days = daysOf(range);
+  const { name, keys, matching } = team;
   const rows = keys.map((key) => [
     html`<a href="#${key.id}">${key.name}</a>`,
     html`<span class=${stateStyles[key.state] ?? 'quiet'}>${stateText(key)}</span>`,
@@ -215,9 +231,7 @@ function teamView(isShown) {
     <h2 id="team-title" tabindex="-1">Team ${name}</h2>
     <p id="team-facts" class="quiet">${quantity(matching, 'key')}, which share counts of limits</p>
     <div id="team-quotas">${quotaBars(keys.find(({ quotas }) => quotas !== undefined)?.quotas)}</div>
-    <h3>Usage in the last ${days} days</h3>
-    ${isShown && rangeButtons(usageRanges, () => reload(() => showTeam(`team:${name}`)))}
-    <div id="team-usage">${usagePlots(usage, days)}</div>
+    ${isShown && usageView(`team:${name}`)}
     <h3>Keys</h3>
     <div id="team-keys">${table(['Name', 'State', 'Last used', 'Calls, 7 days'], rows)}</div>
   </section>`;

@@ -54,18 +54,22 @@ function share(part, whole) {
   return whole > 0 ? Math.round((1000 * (part ?? 0)) / whole) / 10 : null;
 }
 
-/** What the graphs show; undefined: it is being loaded. */
+const loadHistory = latestLoad();
+/** What the graphs show, with its range; undefined: it is being loaded. */
 let overTime;
 let overTimeError = '';
 let plots = [];
 /** Where the history is, and the filter of the calls in the graphs; undefined: the port has no page of calls. */
 let source = { url: 'history.json', calls: undefined };
 
-async function loadOverTime() {
+function loadOverTime() {
   const asked = range;
-  const loaded = await loadJson(`${source.url}?range=${asked}`).catch(() => undefined);
-  // Another range was chosen meanwhile.
-  if (asked !== range) return;
+  const load = (signal) => loadJson(`${source.url}?range=${asked}`, signal).catch(() => undefined);
+  return loadHistory(load, (loaded) => showOverTime(loaded && { ...loaded, range: asked }));
+}
+
+/** @param loaded undefined: it cannot be loaded */
+function showOverTime(loaded) {
   overTime = loaded ?? overTime;
   overTimeError = loaded === undefined ? 'The history cannot be loaded.' : '';
   if (loaded?.isPartial) overTimeError = 'Redis is unavailable: this is the history of one gateway since its start.';
@@ -183,7 +187,7 @@ function colourOf(name) {
 
 function drawPlot(area, { at, stepS, series, values, down, colour }) {
   const axis = { stroke: colourOf('--quiet'), grid: { stroke: colourOf('--line'), width: 1 }, ticks: { show: false } };
-  const isoParts = { '1h': [11, 16], '24h': [11, 16] }[range] ?? [5, 10];
+  const isoParts = { '1h': [11, 16], '24h': [11, 16] }[overTime.range] ?? [5, 10];
   const tick = (time) => new Date(time * 1000).toISOString().slice(...isoParts);
   const lines = series.map((line) => ({
     ...{ label: line.label, stroke: colourOf(line.colour), dash: line.dash, width: 1.5, spanGaps: false },

@@ -5,26 +5,47 @@ const TOP_ROWS = 10;
 
 /** The status of all networks; undefined: the port has none. */
 let shown;
-/** The usage in the chosen range, by key and by method. */
-let usage = { keys: [], methods: [] };
+/** The usage by key and by method, with its range, or why it cannot be loaded. Without range, it is being loaded. */
+let usage = { range: undefined, keys: [], methods: [] };
+const loadLatestUsage = latestLoad();
 
-async function load() {
+/** Loads the usage of all keys: when the range is chosen, because it is much for a poll. */
+function loadUsage() {
   const asked = range;
-  const days = daysOf(range);
-  const [keys, methods, status] = await Promise.all([
-    sendRequest('GET', `/usage?days=${days}&by=key`),
-    sendRequest('GET', `/usage?days=${days}&by=method`),
-    data.hasStatus ? loadJson('/') : undefined,
-  ]);
-  // Another range was chosen meanwhile.
-  if (asked !== range) return;
-  usage = { keys: keys.usage, methods: methods.usage };
-  shown = status;
+  const read = async (by, signal) => {
+    const path = `/usage?days=${daysOf(asked)}&by=${by}&limit=${TOP_ROWS}`;
+    return (await sendRequest('GET', path, undefined, signal)).usage;
+  };
+  return loadLatestUsage(
+    async (signal) => {
+      try {
+        const [keys, methods] = await Promise.all([read('key', signal), read('method', signal)]);
+        return { keys, methods };
+      } catch (error) {
+        // Without Redis, the status and the history are there.
+        if (isLocked(error)) throw error;
+        return { keys: [], methods: [], error };
+      }
+    },
+    (loaded) => {
+      usage = { range: asked, ...loaded };
+      draw();
+    },
+  );
+}
+
+async function loadStatus() {
+  if (!data.hasStatus) return;
+  [shown] = await Promise.all([loadJson('/'), loadOverTime()]);
   draw();
 }
 
 async function loadAll() {
-  await Promise.all([load(), data.hasStatus ? loadOverTime() : undefined]);
+  await Promise.all([loadUsage(), loadStatus()]);
+}
+
+async function loadAgain() {
+  await Promise.all([loadStatus(), usage.error && loadUsage()]);
 }
 
 function view() {
@@ -64,7 +85,7 @@ function totalsView(total = {}) {
     'Latency, median': ms(total.p50Ms),
     'Latency, 99 %': ms(total.p99Ms),
   };
-  return html`<h2>Last ${rangeTitles[range]}</h2>
+  return html`<h2>Last ${rangeTitles[overTime?.range ?? range]}</h2>
     <dl>
       ${Object.entries(numbers).map(
         ([name, text]) =>
@@ -91,15 +112,19 @@ function troubleTable(networks) {
 
 /** The rows with the most request units. */
 function topView(title, rows, head, link) {
-  const days = daysOf(range);
+  const { range: shownRange = range, error } = usage;
+  const days = daysOf(shownRange);
+  const isNone = usage.range !== undefined && error === undefined && rows.length === 0;
   const id = title.toLowerCase().replace(' ', '-');
-  const cells = rows
-    .slice(0, TOP_ROWS)
-    .map((row) => [link(row), formatNumber(row.units), formatNumber(row.calls), formatNumber(row.errors)]);
+  const cells = rows.map((row) => [link(row), ...[row.units, row.calls, row.errors].map(formatNumber)]);
   return html`<section id=${id} class="card" aria-labelledby="${id}-title">
     <h2 id="${id}-title">${title}, ${days === 1 ? 'today (UTC)' : `${days} days`}</h2>
-    ${rows.length === 0 ? html`<p class="quiet">No calls yet.</p>` : table([head, 'Units', 'Calls', 'Errors'], cells)}
-    <p><a href="/usage?by=${head.toLowerCase()}&range=${days === 1 ? '24h' : range}">All, with days and CSV</a></p>
+    ${error && html`<p class="bad">The usage cannot be loaded: ${error.message}.</p>`}
+    ${isNone && html`<p class="quiet">No calls yet.</p>`}
+    ${rows.length > 0 && table([head, 'Units', 'Calls', 'Errors'], cells)}
+    <p>
+      <a href="/usage?by=${head.toLowerCase()}&range=${days === 1 ? '24h' : shownRange}">All, with days and CSV</a>
+    </p>
   </section>`;
 }
 
@@ -113,4 +138,4 @@ function methodLink({ method }) {
 
 readRange('24h', ...Object.keys(rangeTitles));
 source = { url: '/history.json', calls: {} };
-openSession(loadAll, POLL_MS);
+openSession(loadAll, POLL_MS, loadAgain);

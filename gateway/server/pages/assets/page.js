@@ -24,8 +24,27 @@ function poll(load, ms) {
   timer = setTimeout(next, ms());
 }
 
-async function loadJson(url) {
-  const response = await fetch(url, { headers: { accept: 'application/json' } });
+/**
+ * Makes a function that loads what the latest choice shows. A newer call aborts the load in progress, whose results and error
+ * are ignored.
+ * @returns calls `load` with the signal of the abort, then `show` with its results
+ */
+function latestLoad() {
+  let loading = new AbortController();
+  return async (load, show) => {
+    loading.abort();
+    const { signal } = (loading = new AbortController());
+    try {
+      const results = await load(signal);
+      if (!signal.aborted) await show(results);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  };
+}
+
+async function loadJson(url, signal) {
+  const response = await fetch(url, { headers: { accept: 'application/json' }, signal });
   if (!response.ok) throw Object.assign(new Error(`HTTP ${response.status}`), { status: response.status });
   return response.json();
 }
@@ -146,9 +165,12 @@ function field(id, label, control, hint = undefined) {
   </div>`;
 }
 
-/** A text input without suggestions of the browser. Its value is that of its user: drawing does not change it. */
+/**
+ * A text input without suggestions of the browser. Its value is that of its user: drawing does not change it. `spellcheck` is
+ * a property, for which the text `false` is true.
+ */
 function textInput(id, attributes = {}) {
-  return html`<input id=${id} autocomplete="off" spellcheck="false" ...${attributes} />`;
+  return html`<input id=${id} autocomplete="off" spellcheck=${false} ...${attributes} />`;
 }
 
 /** Shows an error beside its field. @returns true */

@@ -7,24 +7,28 @@ const partTitles = { day: 'Day', key: 'Key', network: 'Network', method: 'Method
 const amountTitles = { units: 'Units', calls: 'Calls', errors: 'Errors', bytes: 'Bytes' };
 
 /** What the rows are apart by. */
-let parts = (filterOf('by') || 'key').split(',').filter((part) => part in partTitles);
+let parts = filterOf('by')
+  .split(',')
+  .filter((part) => part in partTitles);
+if (parts.length === 0) parts = ['key'];
 /** One day in place of the range; empty: the range. */
 let oneDay = filterOf('day');
-/** The rows in the table, and by day, network and method for the graphs; undefined: they are being loaded. */
-let rows;
-let graphRows;
-/** What the rows in the table are apart by. */
-let rowParts = parts;
+/** The rows of the table, and by day, network and method for the graphs, with the choice they are of; undefined: they are being loaded. */
+let shown;
+const loadUsage = latestLoad();
 
-async function load() {
+function load() {
+  const choice = { parts, oneDay, range };
   const days = oneDay === '' ? { days: daysOf(range) } : { day: oneDay };
-  const read = (by) => sendRequest('GET', `/usage?${new URLSearchParams({ ...days, by })}`);
-  const asked = `${oneDay} ${range} ${parts}`;
-  const [result, ofGraphs] = await Promise.all([read(parts.join(',')), read('day,network,method')]);
-  // Another choice was made meanwhile.
-  if (asked !== `${oneDay} ${range} ${parts}`) return;
-  [rows, graphRows, rowParts] = [result.usage, ofGraphs.usage, parts];
-  draw();
+  const read = async (by, signal) =>
+    (await sendRequest('GET', `/usage?${new URLSearchParams({ ...days, by })}`, undefined, signal)).usage;
+  return loadUsage(
+    (signal) => Promise.all([read(parts.join(','), signal), read('day,network,method', signal)]),
+    ([rows, graphRows]) => {
+      shown = { ...choice, rows, graphRows };
+      draw();
+    },
+  );
 }
 
 /** Keeps the choice in the page's address, and loads its rows. */
@@ -36,7 +40,7 @@ function choose() {
 
 function view() {
   const body = html`<section class="card" aria-labelledby="usage-title">
-    <h2 id="usage-title">Usage of all keys, ${oneDay || ranges[range]}</h2>
+    <h2 id="usage-title">Usage of all keys${shown && `, ${shown.oneDay || ranges[shown.range]}`}</h2>
     <form id="choice" class="fields" onSubmit=${(event) => event.preventDefault()}>
       <div>
         <span class="label">Days, in UTC</span>
@@ -51,10 +55,10 @@ function view() {
         <div class="row">${Object.entries(partTitles).map(partBox)}</div>
       </fieldset>
     </form>
-    <div id="graphs">${graphRows && oneDay === '' && usagePlots(graphRows, daysOf(range))}</div>
-    <div id="rows">${rows && rowsView()}</div>
+    <div id="graphs">${shown?.oneDay === '' && usagePlots(shown.graphRows, daysOf(shown.range))}</div>
+    <div id="rows">${shown && rowsView(shown)}</div>
   </section>`;
-  return adminView(pageHeader('Usage', rows === undefined ? '' : quantity(rows.length, 'row')), body);
+  return adminView(pageHeader('Usage', shown === undefined ? '' : quantity(shown.rows.length, 'row')), body);
 }
 
 function chooseDay({ target }) {
@@ -75,15 +79,15 @@ function partBox([part, title]) {
   </label>`;
 }
 
-function rowsView() {
+function rowsView({ rows, parts }) {
   if (rows.length === 0) return html`<p class="quiet">No calls on these days.</p>`;
   const amounts = Object.keys(amountTitles);
   const total = amounts.map((name) => html`<b>${formatNumber(rows.reduce((sum, row) => sum + row[name], 0))}</b>`);
   const cells = rows
     .slice(0, MAX_ROWS)
-    .map((row) => [...rowParts.map((part) => partCell(part, row)), ...amounts.map((name) => formatNumber(row[name]))]);
-  const heads = [...rowParts.map((part) => partTitles[part]), ...Object.values(amountTitles)];
-  const sumRow = [html`<b>Sum</b>`, ...rowParts.slice(1).map(() => ''), ...total];
+    .map((row) => [...parts.map((part) => partCell(part, row)), ...amounts.map((name) => formatNumber(row[name]))]);
+  const heads = [...parts.map((part) => partTitles[part]), ...Object.values(amountTitles)];
+  const sumRow = [html`<b>Sum</b>`, ...parts.slice(1).map(() => ''), ...total];
   return html`<p><button id="csv" type="button" onClick=${downloadCsv}>Download CSV</button></p>
     ${table(heads, [sumRow, ...cells])}
     ${rows.length > MAX_ROWS && html`<p class="hint">${formatNumber(rows.length - MAX_ROWS)} more rows are in the CSV.</p>`}`;
@@ -96,7 +100,7 @@ function partCell(part, row) {
 }
 
 /** RFC 4180. A text that a table calculator would run begins with an apostrophe. */
-function csvOf(names) {
+function csvOf(rows, names) {
   const cell = (value = '') => {
     const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -107,13 +111,11 @@ function csvOf(names) {
 }
 
 function downloadCsv() {
-  const names = [
-    ...rowParts.flatMap((part) => (part === 'key' ? ['key', 'name'] : [part])),
-    ...Object.keys(amountTitles),
-  ];
-  const url = URL.createObjectURL(new Blob([`${csvOf(names)}\r\n`], { type: 'text/csv' }));
+  const { rows, parts, oneDay, range } = shown;
+  const names = [...parts.flatMap((part) => (part === 'key' ? ['key', 'name'] : [part])), ...Object.keys(amountTitles)];
+  const url = URL.createObjectURL(new Blob([`${csvOf(rows, names)}\r\n`], { type: 'text/csv' }));
   const link = document.createElement('a');
-  Object.assign(link, { href: url, download: `usage-${oneDay || range}-by-${rowParts.join('-')}.csv` });
+  Object.assign(link, { href: url, download: `usage-${oneDay || range}-by-${parts.join('-')}.csv` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
