@@ -80,7 +80,7 @@ export interface EvidenceOptions {
 
 /** @param receipts whose root was checked */
 function provenReceipts(receipts: readonly JsonObject[]): readonly JsonObject[] {
-  return receipts.map(provenReceipt);
+  return receipts.map((receipt) => provenReceipt(receipt, receipts[0] as JsonObject));
 }
 
 /** What a block proves: its header, withdrawals and transactions, without their senders. */
