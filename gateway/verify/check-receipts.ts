@@ -118,6 +118,8 @@ function followsFrom(
   const creates = isAbsent(transaction['to']);
   // A block does not prove the senders. To recover one takes 1.4 ms: only where the address of a contract depends on it.
   const sender = creates ? senderOf(transaction) : undefined;
+  // There are no blobs: since Jovian, it is a footprint of data, which nothing proves.
+  const isOpStack = typeOf(transactions[0] as JsonObject) === OP_DEPOSIT;
   const mayLackContract = !creates || Number(receipt['status']) !== 1;
   return (
     isLike(receipt, { ...place, from: sender, to: transaction['to'] }, 'Receipt') &&
@@ -126,7 +128,7 @@ function followsFrom(
     typeOf(receipt) === typeOf(transaction) &&
     (isAbsent(gasUsed) || isSameQuantity(gasUsed, quantityOf(ownGas))) &&
     (isAbsent(effectiveGasPrice) || isPriceOf(receipt, transaction, header, transactions)) &&
-    (isAbsent(blobGasUsed) || isSameQuantity(blobGasUsed, quantityOf(blobGasOf(transaction)))) &&
+    (isAbsent(blobGasUsed) || isOpStack || isSameQuantity(blobGasUsed, quantityOf(blobGasOf(transaction)))) &&
     (isAbsent(contractAddress)
       ? mayLackContract
       : sender !== undefined && isSameHex(contractAddress, contractOf(sender, nonceOf(transaction, receipt)))) &&

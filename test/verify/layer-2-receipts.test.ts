@@ -106,11 +106,21 @@ const celoReceipts = (own: Json): readonly Json[] => [
 /** Celo's receipts of type 0x7b have the base fee in the currency of the fees, which is hashed. */
 const celoBaseFee = quantityOf(BigInt(celo['gasPrice'] as string) - BigInt(celo['maxPriorityFeePerGas'] as string));
 
+/** Since Jovian, receipts have what their transaction adds to the footprint of data: neither hashed nor blobs. */
+function jovian(): Promise<Built> {
+  const { block, receipts = [] } = recorded.blocks['Unichain Sepolia, Isthmus'] as Partial<Built> & { block: Json };
+  const withFootprint = receipts.map((receipt) =>
+    receipt['type'] === '0x7e' ? receipt : { ...receipt, blobGasUsed: '0x9c40', daFootprintGasScalar: '0x190' },
+  );
+  return Promise.resolve({ block, receipts: withFootprint });
+}
+
 const kinds: readonly (readonly [string, () => Promise<Built>])[] = [
   ['Arbitrum', () => built(ofArbitrum, baseFees, withoutTips)],
   ['Arbitrum that collects tips', () => built(ofArbitrum, prices, collecting[0])],
   ['Arbitrum with ArbOS 9', () => built(ofArbitrum, prices, collecting[1])],
   ['Celo', () => built(ofCelo, celoReceipts({ baseFee: celoBaseFee }))],
+  ['the OP Stack since Jovian', jovian],
 ];
 
 async function nodesOf({ block, receipts }: Built, verify: string, count = 2): Promise<SimulatedNodes> {
@@ -209,4 +219,16 @@ describe('receipts of Celo', () => {
     expect(result).toMatchObject(nodes.truth('eth_getTransactionReceipt', nodes.hashes[1]) as object);
     expect(await nodes.disproved(0)).toBe(1);
   });
+});
+
+it('the footprint of data in a receipt since Jovian is not compared', async () => {
+  const nodes = await nodesOf(await jovian(), 'enforce');
+  nodes.lie(
+    0,
+    'eth_getTransactionReceipt',
+    all(() => ({ blobGasUsed: '0x7' })),
+  );
+  await nodes.send('eth_getTransactionReceipt', nodes.hashes[1]);
+  expect(await nodes.proven('eth_getTransactionReceipt', 'root')).toBe(1);
+  expect(await nodes.disproved(0)).toBe(0);
 });

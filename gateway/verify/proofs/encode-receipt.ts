@@ -49,6 +49,8 @@ export const optionalHashed = ['baseFee', 'depositNonce', 'depositReceiptVersion
 const unprovenAfter: Readonly<Record<number, JsonObject>> = {
   // Software of Arbitrum differs in it.
   [ARBITRUM_INTERNAL]: { effectiveGasPrice: undefined },
+  // Since Jovian, it is a footprint of data.
+  [OP_DEPOSIT]: { blobGasUsed: undefined },
 };
 
 /**
