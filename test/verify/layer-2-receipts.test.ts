@@ -48,6 +48,10 @@ const ofArbitrum: readonly Json[] = [
   },
 ];
 const SIGNED = 1;
+const DEPOSIT = 4;
+const UNSIGNED = 5;
+const CONTRACT = 6;
+const SUBMITTED = 8;
 
 interface Built {
   readonly block: Json;
@@ -231,4 +235,37 @@ it('the footprint of data in a receipt since Jovian is not compared', async () =
   await nodes.send('eth_getTransactionReceipt', nodes.hashes[1]);
   expect(await nodes.proven('eth_getTransactionReceipt', 'root')).toBe(1);
   expect(await nodes.disproved(0)).toBe(0);
+});
+
+describe.each<[string, number, Json]>([
+  ['0x6a', 0, { value: '0xde0b6b3a7640000' }],
+  ['0x6a', 0, { gas: '0x7' }],
+  ['0x6a', 0, { gasPrice: '0x7' }],
+  ['0x6a', 0, { nonce: '0x7' }],
+  ['0x64', DEPOSIT, { input: '0xa9059cbb' }],
+  ['0x64', DEPOSIT, { gas: '0x7' }],
+  ['0x64', DEPOSIT, { gasPrice: '0x7' }],
+  ['0x64', DEPOSIT, { nonce: '0x7' }],
+  ['0x65', UNSIGNED, { r: '0x7' }],
+  ['0x65', UNSIGNED, { s: '0x7' }],
+  ['0x65', UNSIGNED, { v: '0x1' }],
+  ['0x65', UNSIGNED, { v: null, yParity: '0x1' }],
+  ['0x66', CONTRACT, { nonce: '0x7' }],
+  ['0x69', SUBMITTED, { value: '0x7' }],
+  ['0x69', SUBMITTED, { nonce: '0x7' }],
+])('a transaction of type %s of Arbitrum', (_, place, members) => {
+  it.each(['eth_getTransactionByHash', 'eth_getBlockByHash'])(
+    `is disproved with ${JSON.stringify(members)} in %s`,
+    async (method) => {
+      const nodes = await nodesOf(await built(ofArbitrum, baseFees, withoutTips), 'enforce');
+      const ofOne = all((_transaction, at) => (at === place ? members : {})) as (result: unknown) => unknown;
+      const ofBlock: Lie = (block: Json) => ({ ...block, transactions: ofOne(block['transactions']) });
+      const isBlock = method === 'eth_getBlockByHash';
+      const params = isBlock ? [nodes.blockHash, true] : [nodes.hashes[place]];
+      nodes.lie(0, method, isBlock ? ofBlock : (ofOne as Lie));
+      const { result } = await nodes.send(method, ...params);
+      expect(result).toMatchObject(nodes.truth(method, ...params) as object);
+      expect(await nodes.disproved(0)).toBe(1);
+    },
+  );
 });
