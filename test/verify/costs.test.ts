@@ -57,7 +57,7 @@ interface Costs {
 
 /**
  * What the last of some calls costs, after the gateway has the head.
- * @param upstream options of each upstream @param behaviour of the nodes for headers
+ * @param upstream options of each upstream @param behaviour of the nodes for blocks
  */
 async function costsOf(
   count: number,
@@ -71,7 +71,8 @@ async function costsOf(
   const gateway = await startGateway({ test: network(CHAIN_ID, [], options) });
   onTestFinished(() => gateway.stop());
   await gateway.call('test', 'eth_blockNumber', []);
-  for (const node of all) node.always(behaviour, 'eth_getBlockByNumber');
+  for (const node of all)
+    for (const method of ['eth_getBlockByNumber', 'eth_getBlockByHash']) node.always(behaviour, method);
   let label: string | null = null;
   for (const [method, params] of sent) {
     for (const node of all) node.calls.length = 0;
@@ -106,6 +107,21 @@ describe('the logs of old blocks', { timeout: 60_000 }, () => {
     const costs = await costsOf(3, { batch: false }, [logs(FROM, 200)]);
     expect(costs).toMatchObject({ label: 'root', calls: callsFor(200) });
     expect(new Set(costs.sizes)).toEqual(new Set([1]));
+  });
+});
+
+describe('the logs of old blocks cost no headers', { timeout: 60_000 }, () => {
+  it('if too few upstreams confirm the hash of the last one', async () => {
+    const costs = await costsOf(2, { audit: 'off' }, [logs(FROM, 1_000)]);
+    expect(costs).toMatchObject({ label: 'no', calls: { eth_getLogs: 1 } });
+    expect(costs.calls).not.toHaveProperty('eth_getBlockByNumber');
+  });
+
+  it('if the form of the last one is not known', async () => {
+    const costs = await costsOf(2, {}, [logs(FROM, 1_000)], ({ response, text }) => {
+      response.end(text.replaceAll(/"gasUsed":"0x[0-9a-f]*"/g, '"gasUsed":"0x7","l1BatchNumber":"0x1"'));
+    });
+    expect(costs).toMatchObject({ label: 'no', calls: { eth_getLogs: 1, eth_getBlockByNumber: 2 } });
   });
 });
 
