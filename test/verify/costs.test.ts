@@ -134,3 +134,29 @@ it('an upstream that rejects a long batch gets shorter ones', { timeout: 60_000 
   expect(costs).toMatchObject({ label: 'root', calls: callsFor(100) });
   expect(Math.max(...costs.sizes)).toBe(10);
 });
+
+it('an upstream that rejects batches of receipts still gets those of clients', { timeout: 60_000 }, async () => {
+  const [node] = (await nodes(1)) as [FakeNode];
+  // Its batches are not compared with single calls.
+  const upstreams = [{ name: 'node', url: node.url, batch: true }];
+  const options = { methods: ['eth'], verify: { level: { eth_getLogs: 'enforce' } }, cache: 'off', upstreams };
+  const gateway = await startGateway({ test: network(CHAIN_ID, [], options) });
+  onTestFinished(() => gateway.stop());
+  node.response('eth_getStorageAt', '0x1');
+  node.always((exchange) => {
+    if (exchange.text.startsWith('[')) exchange.response.writeHead(413).end();
+    else asUsual(exchange);
+  }, 'eth_getBlockReceipts');
+  const [method, params] = logs(FROM, 1_000);
+  const response = await gateway.post('test', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+  expect(response.headers.get('x-gatehouse-verified')).toBe('root');
+  const sizeOf = ({ body }: { body: string }): number => [JSON.parse(body) as unknown].flat().length;
+  const receipts = node.callsOf('eth_getBlockReceipts').map(sizeOf);
+  expect(Math.max(...receipts)).toBeGreaterThan(1);
+  const body = Array.from({ length: 30 }, (_, id) => {
+    const params = [`0x${'11'.repeat(20)}`, hex(id), hex(HEAD)];
+    return { jsonrpc: '2.0', id, method: 'eth_getStorageAt', params };
+  });
+  await gateway.post('test', JSON.stringify(body));
+  expect(Math.max(...node.callsOf('eth_getStorageAt').map(sizeOf))).toBeGreaterThan(1);
+});
