@@ -150,6 +150,7 @@ export function isSameTransaction(transaction: unknown, trusted: JsonObject, hea
     hasMembersOfSignature(transaction) &&
     hasTimeOf(header, transaction) &&
     isLike(transaction, trusted, 'Transaction') &&
+    isLike(transaction, fixedMembers(trusted), '') &&
     isAbsent(transaction['to']) === isAbsent(trusted['to']) &&
     hashedNames(trusted).every(isSame)
   );

@@ -38,6 +38,9 @@ import {
   type Finding,
 } from './subject.ts';
 
+/** This version of ArbOS collects all tips, and has no bit for it. */
+const ARBOS_WITH_TIPS = 9n;
+
 /** All receipts of a block: they have the root of its header, and what else they have follows from the transactions. */
 export async function checkReceipts(subject: Subject): Promise<Finding> {
   const { params, result, evidence, work } = subject;
@@ -95,7 +98,7 @@ function isWhole({ gasUsed, logs }: JsonObject): boolean {
 /**
  * Whether the members that the root does not prove follow from the transaction and from the receipts before.
  * @param sum of the receipts before
- * @throws unknownForm if the address of a created contract is not known
+ * @throws unknownForm if the address of a created contract, or the price, is not known
  */
 function followsFrom(
   receipt: JsonObject,
@@ -115,6 +118,8 @@ function followsFrom(
   const creates = isAbsent(transaction['to']);
   // A block does not prove the senders. To recover one takes 1.4 ms: only where the address of a contract depends on it.
   const sender = creates ? senderOf(transaction) : undefined;
+  // There are no blobs: since Jovian, it is a footprint of data, which nothing proves.
+  const isOpStack = typeOf(transactions[0] as JsonObject) === OP_DEPOSIT;
   const mayLackContract = !creates || Number(receipt['status']) !== 1;
   return (
     isLike(receipt, { ...place, from: sender, to: transaction['to'] }, 'Receipt') &&
@@ -123,7 +128,7 @@ function followsFrom(
     typeOf(receipt) === typeOf(transaction) &&
     (isAbsent(gasUsed) || isSameQuantity(gasUsed, quantityOf(ownGas))) &&
     (isAbsent(effectiveGasPrice) || isPriceOf(receipt, transaction, header, transactions)) &&
-    (isAbsent(blobGasUsed) || isSameQuantity(blobGasUsed, quantityOf(blobGasOf(transaction)))) &&
+    (isAbsent(blobGasUsed) || isOpStack || isSameQuantity(blobGasUsed, quantityOf(blobGasOf(transaction)))) &&
     (isAbsent(contractAddress)
       ? mayLackContract
       : sender !== undefined && isSameHex(contractAddress, contractOf(sender, nonceOf(transaction, receipt)))) &&
@@ -135,18 +140,30 @@ function followsFrom(
 }
 
 /**
- * Whether a receipt has the price that its transaction pays. On Arbitrum, whose blocks begin with a transaction of its own, it
- * may be the base fee: while no tips are collected, all transactions pay it.
+ * Whether a receipt has the price that its transaction pays. On Arbitrum, it is the base fee if the block collects no tips.
+ * @throws unknownForm if it depends on an unknown base fee, or is what other software of Arbitrum may have
  */
 function isPriceOf(
   { effectiveGasPrice, baseFee }: JsonObject,
   transaction: JsonObject,
-  { baseFeePerGas }: JsonObject,
+  header: JsonObject,
   [first]: readonly JsonObject[],
 ): boolean {
+  const { baseFeePerGas } = header;
   const price = effectiveGasPriceOf(transaction, typeOf(transaction) === CELO_FEE_CURRENCY ? baseFee : baseFeePerGas);
-  if (price === undefined || isSameQuantity(effectiveGasPrice, quantityOf(price))) return true;
-  return typeOf(first as JsonObject) === ARBITRUM_INTERNAL && isSameQuantity(effectiveGasPrice, baseFeePerGas);
+  if (price === undefined) throw unknownForm;
+  const hasOwn = isSameQuantity(effectiveGasPrice, quantityOf(price));
+  if (typeOf(first as JsonObject) !== ARBITRUM_INTERNAL) return hasOwn;
+  const hasBaseFee = isSameQuantity(effectiveGasPrice, baseFeePerGas);
+  if (collectsTips(header) ? hasOwn : hasBaseFee) return true;
+  if (hasOwn || hasBaseFee) throw unknownForm;
+  return false;
+}
+
+/** Whether a block of Arbitrum collects tips (OffchainLabs/go-ethereum, core/types/arb_types.go). */
+function collectsTips({ mixHash }: JsonObject): boolean {
+  const bytes = Buffer.from(toBytes(mixHash));
+  return bytes.readBigUInt64BE(16) === ARBOS_WITH_TIPS || (bytes.readUInt8(25) & 1) === 1;
 }
 
 /** The nonce of a transaction that creates a contract. @throws unknownForm if it is not hashed */

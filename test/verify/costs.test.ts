@@ -57,7 +57,7 @@ interface Costs {
 
 /**
  * What the last of some calls costs, after the gateway has the head.
- * @param upstream options of each upstream @param behaviour of the nodes for headers
+ * @param upstream options of each upstream @param behaviour of the nodes for blocks
  */
 async function costsOf(
   count: number,
@@ -71,7 +71,8 @@ async function costsOf(
   const gateway = await startGateway({ test: network(CHAIN_ID, [], options) });
   onTestFinished(() => gateway.stop());
   await gateway.call('test', 'eth_blockNumber', []);
-  for (const node of all) node.always(behaviour, 'eth_getBlockByNumber');
+  for (const node of all)
+    for (const method of ['eth_getBlockByNumber', 'eth_getBlockByHash']) node.always(behaviour, method);
   let label: string | null = null;
   for (const [method, params] of sent) {
     for (const node of all) node.calls.length = 0;
@@ -109,6 +110,21 @@ describe('the logs of old blocks', { timeout: 60_000 }, () => {
   });
 });
 
+describe('the logs of old blocks cost no headers', { timeout: 60_000 }, () => {
+  it('if too few upstreams confirm the hash of the last one', async () => {
+    const costs = await costsOf(2, { audit: 'off' }, [logs(FROM, 1_000)]);
+    expect(costs).toMatchObject({ label: 'no', calls: { eth_getLogs: 1 } });
+    expect(costs.calls).not.toHaveProperty('eth_getBlockByNumber');
+  });
+
+  it('if the form of the last one is not known', async () => {
+    const costs = await costsOf(2, {}, [logs(FROM, 1_000)], ({ response, text }) => {
+      response.end(text.replaceAll(/"gasUsed":"0x[0-9a-f]*"/g, '"gasUsed":"0x7","l1BatchNumber":"0x1"'));
+    });
+    expect(costs).toMatchObject({ label: 'no', calls: { eth_getLogs: 1, eth_getBlockByNumber: 2 } });
+  });
+});
+
 it('an upstream that rejects a long batch gets shorter ones', { timeout: 60_000 }, async () => {
   const costs = await costsOf(2, {}, [logs(FROM, 100), logs(FROM + 200, 100)], (exchange) => {
     const { response, text } = exchange;
@@ -117,4 +133,30 @@ it('an upstream that rejects a long batch gets shorter ones', { timeout: 60_000 
   });
   expect(costs).toMatchObject({ label: 'root', calls: callsFor(100) });
   expect(Math.max(...costs.sizes)).toBe(10);
+});
+
+it('an upstream that rejects batches of receipts still gets those of clients', { timeout: 60_000 }, async () => {
+  const [node] = (await nodes(1)) as [FakeNode];
+  // Its batches are not compared with single calls.
+  const upstreams = [{ name: 'node', url: node.url, batch: true }];
+  const options = { methods: ['eth'], verify: { level: { eth_getLogs: 'enforce' } }, cache: 'off', upstreams };
+  const gateway = await startGateway({ test: network(CHAIN_ID, [], options) });
+  onTestFinished(() => gateway.stop());
+  node.response('eth_getStorageAt', '0x1');
+  node.always((exchange) => {
+    if (exchange.text.startsWith('[')) exchange.response.writeHead(413).end();
+    else asUsual(exchange);
+  }, 'eth_getBlockReceipts');
+  const [method, params] = logs(FROM, 1_000);
+  const response = await gateway.post('test', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+  expect(response.headers.get('x-gatehouse-verified')).toBe('root');
+  const sizeOf = ({ body }: { body: string }): number => [JSON.parse(body) as unknown].flat().length;
+  const receipts = node.callsOf('eth_getBlockReceipts').map(sizeOf);
+  expect(Math.max(...receipts)).toBeGreaterThan(1);
+  const body = Array.from({ length: 30 }, (_, id) => {
+    const params = [`0x${'11'.repeat(20)}`, hex(id), hex(HEAD)];
+    return { jsonrpc: '2.0', id, method: 'eth_getStorageAt', params };
+  });
+  await gateway.post('test', JSON.stringify(body));
+  expect(Math.max(...node.callsOf('eth_getStorageAt').map(sizeOf))).toBeGreaterThan(1);
 });

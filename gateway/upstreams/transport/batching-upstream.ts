@@ -32,6 +32,8 @@ class Group {
   isSerial = false;
   /** Time when batches are tried again, by clock.now(). */
   pausedUntil = -Infinity;
+  /** Until then, no batch has more calls than one of lookups: the upstream has rejected a longer one. */
+  longRejectedUntil = -Infinity;
 
   constructor(comparesTimes: boolean) {
     if (comparesTimes) this.times = new BatchTimes();
@@ -65,8 +67,6 @@ export class BatchingUpstream implements Transport {
   /** All batches of this turn. */
   #turn: Batch[] = [];
   #rejectedUntil = -Infinity;
-  /** Until then, no batch has more calls than one of lookups: the upstream has rejected a longer one. */
-  #longRejectedUntil = -Infinity;
   #events: ConnectionEvents | undefined;
 
   /**
@@ -105,7 +105,8 @@ export class BatchingUpstream implements Transport {
   get withoutBatches(): WithoutBatches | undefined {
     const now = clock.now();
     if (now < this.#rejectedUntil) return 'rejected';
-    return Object.values(this.#groups).some(({ pausedUntil }) => now < pausedUntil) ? 'serial' : undefined;
+    const { lookup, execution } = this.#groups;
+    return [lookup, execution].some(({ pausedUntil }) => now < pausedUntil) ? 'serial' : undefined;
   }
 
   #batchFor(clientBatch: object, name: BatchedGroup, cancellation: Cancellation | undefined): Batch {
@@ -113,10 +114,12 @@ export class BatchingUpstream implements Transport {
     const open = group.open.get(clientBatch);
     if (open?.isFull === false) return open;
     const batch = new Batch(this.#http, cancellation?.owner, {
-      maxCalls: clock.now() < this.#longRejectedUntil ? maxCalls.lookup : maxCalls[name],
+      maxCalls: clock.now() < group.longRejectedUntil ? maxCalls.lookup : maxCalls[name],
       deadlines: this.#deadlines,
       times: group.times,
-      onRejected: this.#handleRejection,
+      onRejected: (calls) => {
+        this.#handleRejection(name, calls);
+      },
       onCompared: (isSerial) => {
         if (isSerial) group.pausedUntil = clock.now() + SERIAL_MS;
         if (isSerial === group.isSerial) return;
@@ -129,16 +132,18 @@ export class BatchingUpstream implements Transport {
     return batch;
   }
 
-  readonly #handleRejection = (calls: number): void => {
-    const now = clock.now();
-    if (calls > maxCalls.lookup) {
-      this.#longRejectedUntil = now + this.#rejectedMs;
-      return;
+  #handleRejection(name: BatchedGroup, calls: number): void {
+    const group = this.#groups[name];
+    const until = clock.now() + this.#rejectedMs;
+    if (calls > maxCalls.lookup) group.longRejectedUntil = until;
+    // Evidence has large responses, which the upstream may reject only there.
+    else if (name === 'header' || name === 'block') group.pausedUntil = until;
+    else {
+      const isFirst = clock.now() >= this.#rejectedUntil;
+      this.#rejectedUntil = until;
+      if (isFirst) this.#events?.batchesChanged('rejected', this.#rejectedMs);
     }
-    const isFirst = now >= this.#rejectedUntil;
-    this.#rejectedUntil = now + this.#rejectedMs;
-    if (isFirst) this.#events?.batchesChanged('rejected', this.#rejectedMs);
-  };
+  }
 
   readonly #sendTurn = (): void => {
     const turn = this.#turn;

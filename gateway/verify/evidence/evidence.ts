@@ -80,7 +80,7 @@ export interface EvidenceOptions {
 
 /** @param receipts whose root was checked */
 function provenReceipts(receipts: readonly JsonObject[]): readonly JsonObject[] {
-  return receipts.map(provenReceipt);
+  return receipts.map((receipt) => provenReceipt(receipt, receipts[0] as JsonObject));
 }
 
 /** What a block proves: its header, withdrawals and transactions, without their senders. */
@@ -162,15 +162,24 @@ export class Evidence {
    */
   async *headers(from: bigint, to: bigint, work: Work): AsyncGenerator<readonly JsonObject[] | undefined, void> {
     let hash = await this.canonicalHash(to, work);
+    // Without it, the others are of no use.
+    const last = hash === undefined ? undefined : await this.header(hash, work);
+    if (hash === undefined || last === undefined) {
+      yield undefined;
+      return;
+    }
     for (let end = to; end >= from; end -= BigInt(HEADERS_AT_ONCE)) {
       const numbers = Array.from({ length: HEADERS_AT_ONCE }, (_, at) => end - BigInt(at)).filter((one) => one >= from);
-      const unproven = await Promise.all(numbers.map((number) => this.#unprovenHeader(number, work)));
+      const unproven = await Promise.all(
+        numbers.map(async (number) => (number === to ? last : this.#unprovenHeader(number, work))),
+      );
       const headers: JsonObject[] = [];
       const steps = new OwnedSteps(work.owner);
       for (const [at, header] of unproven.entries()) {
-        const isNext = isSameHex(header?.['hash'], hash) && header !== undefined && checkHeader(header) === 'verified';
-        const provenOne = isNext || hash === undefined ? header : await this.header(hash, work);
-        if (hash === undefined || provenOne === undefined) {
+        const isNext: boolean =
+          isSameHex(header?.['hash'], hash) && header !== undefined && checkHeader(header) === 'verified';
+        const provenOne: JsonObject | undefined = isNext ? header : await this.header(hash, work);
+        if (provenOne === undefined) {
           yield undefined;
           return;
         }

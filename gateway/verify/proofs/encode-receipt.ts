@@ -45,16 +45,24 @@ function hashedOfType(receipt: JsonObject): JsonObject | undefined {
 /** The names of members that only receipts of some types have, and that are hashed. */
 export const optionalHashed = ['baseFee', 'depositNonce', 'depositReceiptVersion'] as const;
 
+/** What a receipt does not prove where the first transaction of its block has this type. */
+const unprovenAfter: Readonly<Record<number, JsonObject>> = {
+  // Software of Arbitrum differs in it.
+  [ARBITRUM_INTERNAL]: { effectiveGasPrice: undefined },
+  // Since Jovian, it is a footprint of data.
+  [OP_DEPOSIT]: { blobGasUsed: undefined },
+};
+
 /**
  * A receipt without the members that its block does not prove: the sender of the transaction, the price of blobs, and a state
  * root beside a status. What an upstream writes there is no evidence.
- * @param receipt has an encoding
+ * @param receipt has an encoding @param first of its block
  */
-export function provenReceipt(receipt: JsonObject): JsonObject {
+export function provenReceipt(receipt: JsonObject, first: JsonObject): JsonObject {
   const { status, root } = receipt;
   const none = Object.fromEntries(optionalHashed.map((name) => [name, undefined]));
   const unproven = { from: undefined, blobGasPrice: undefined, root: isAbsent(status) ? root : undefined };
-  return { ...receipt, ...none, ...hashedOfType(receipt), ...unproven };
+  return { ...receipt, ...none, ...hashedOfType(receipt), ...unproven, ...unprovenAfter[typeOf(first)] };
 }
 
 /** The bytes of a withdrawal object in the tree of its block (EIP-4895). @throws unknownForm */

@@ -86,10 +86,16 @@ const forms: Readonly<Record<number, Readonly<Record<string, Kind>>>> = {
 };
 
 const ARBOS = '0x00000000000000000000000000000000000a4b05';
-/** Members that follow from the type, and are not hashed. */
+const noSignature = { v: '0x0', r: '0x0', s: '0x0', yParity: '0x0' } as const;
+const noGas = { gas: '0x0', gasPrice: '0x0', nonce: '0x0' } as const;
+/** Members that follow from the type, and are not hashed (OffchainLabs/go-ethereum, core/types/arb_types.go). */
 const fixed: Readonly<Record<number, JsonObject>> = {
-  0x69: { to: '0x000000000000000000000000000000000000006e' },
-  [ARBITRUM_INTERNAL]: { from: ARBOS, to: ARBOS },
+  0x64: { ...noSignature, ...noGas, input: '0x' },
+  0x65: noSignature,
+  0x66: { ...noSignature, nonce: '0x0' },
+  0x68: noSignature,
+  0x69: { ...noSignature, nonce: '0x0', value: '0x0', to: '0x000000000000000000000000000000000000006e' },
+  [ARBITRUM_INTERNAL]: { ...noSignature, ...noGas, value: '0x0', from: ARBOS, to: ARBOS },
 };
 
 /** The members of a transaction object that follow from its type. */
