@@ -25,8 +25,8 @@ import {
 
 /** A wider range needs more headers than arrive in the time for one call. */
 const MAX_BLOCKS = 10_000n;
-/** Blocks whose transactions, and then receipts, are requested together: those of Ethereum have 10 MB. */
-const BLOCKS_AT_ONCE = 20;
+/** Blocks whose transactions, and then receipts, are requested together: those of Ethereum have 5 MB. */
+const BLOCKS_AT_ONCE = 10;
 
 /**
  * The logs of a filter, complete in each block: those of its receipts; none, if the bloom filter of its header shows that it
@@ -153,7 +153,8 @@ async function logsIn(
     const some = matching.slice(at, at + BLOCKS_AT_ONCE);
     const hashes = some.map(({ hash }) => String(hash).toLowerCase());
     // Receipts are checked with them.
-    await Promise.all(hashes.map((hash) => evidence.block(hash, work)));
+    const blocks = await Promise.all(hashes.map((hash) => evidence.block(hash, work)));
+    if (blocks.includes(undefined)) return undefined;
     const receipts = await Promise.all(hashes.map((hash) => evidence.receipts(hash, work)));
     for (const [index, header] of some.entries()) {
       const all = receipts[index]?.flatMap((receipt) => receipt['logs'] as readonly (JsonObject & EventLog)[]);

@@ -125,6 +125,15 @@ describe('the logs of old blocks cost no headers', { timeout: 60_000 }, () => {
   });
 });
 
+it('the receipts of blocks with transactions of an unknown type are not requested', { timeout: 60_000 }, async () => {
+  const costs = await costsOf(2, {}, [logs(FROM, 1_000)], ({ response, text }) => {
+    response.end(text.replaceAll(/"type":"0x[0-9a-f]+"/g, '"type":"0x55"'));
+  });
+  expect(costs.label).toBe('no');
+  expect(costs.calls).toHaveProperty('eth_getBlockByHash');
+  expect(costs.calls).not.toHaveProperty('eth_getBlockReceipts');
+});
+
 it('an upstream that rejects a long batch gets shorter ones', { timeout: 60_000 }, async () => {
   const costs = await costsOf(2, {}, [logs(FROM, 100), logs(FROM + 200, 100)], (exchange) => {
     const { response, text } = exchange;

@@ -17,7 +17,7 @@ const SERIAL_MS = 10_000;
  * Calls of a batch: a response waits for all of them. Evidence is needed together, and a header has 2 kB: a range of blocks takes few
  * requests. Providers and nodes permit 100 or more.
  */
-const maxCalls: Readonly<Record<BatchedGroup, number>> = { lookup: 10, execution: 10, header: 100, block: 20 };
+const maxCalls: Readonly<Record<BatchedGroup, number>> = { lookup: 10, execution: 10, header: 100, block: 10 };
 
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. Ten shorter ones have 200 kB. */
 const MAX_ITEM_CHARS = 20_000;
