@@ -29,6 +29,9 @@ import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
 import { processBounds } from './config/process-bounds.ts';
 import { readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { isPackageFolder, NetworkFilesError } from './network-files/load-networks.ts';
+import { readUnits } from './network-files/read-units.ts';
+import { methodFacts } from './spec/method-facts.ts';
+import { lookupUnits } from './spec/request-units.ts';
 
 const NO_DEMO = 'no gateway with a local chain is running here: run `npm start` first, then this in another shell';
 
@@ -168,10 +171,12 @@ export async function runCommand(
       else if (provider === undefined) printFiles(addNetwork(folder, env, given, slug), json);
       else printFiles(addWithProviders(folder, env, chainId, provider, slug), json);
     });
-  program.addCommand(upstreamsCommand({ settings, networks: () => readNetworks(settings().NETWORKS_DIR, env), out }));
+  program.addCommand(
+    upstreamsCommand({ settings, networks: () => readNetworks(settings().NETWORKS_DIR, env), out, err }),
+  );
   program.addCommand(cacheCommand(settings, out));
   program.addCommand(usageCommand(settings, out));
-  program.addCommand(keysCommand({ settings, input: stdin, out, err, callUrl }));
+  program.addCommand(keysCommand({ settings, input: stdin, out, err, callUrl, lookupUnits: pricedLookup }));
   for (const command of backupCommands(settings, out)) program.addCommand(command);
   program
     .command('completion')
@@ -196,6 +201,16 @@ export async function runCommand(
       return base && `${base}/v3/${key}`;
     } catch (error) {
       if (error instanceof NetworkFilesError) return undefined;
+      throw error;
+    }
+  }
+
+  /** One unit if the file of UNITS_FILE is invalid: `check` says so. */
+  function pricedLookup(): number {
+    try {
+      return lookupUnits([readUnits(settings().UNITS_FILE, undefined, methodFacts)]);
+    } catch (error) {
+      if (error instanceof NetworkFilesError) return 1;
       throw error;
     }
   }

@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/configuration.ts';
 import {
+  AUTH,
   findFolder,
+  isNetwork,
   loadNetworks,
   NetworkFilesError,
   readFolder,
@@ -17,15 +19,16 @@ import { columns } from './columns.ts';
 import { printableInLine } from './printable.ts';
 import { describeActive } from './running-gateway.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
-import { readAuth } from '../auth/tokens/read-auth.ts';
+import { readAuth, type AuthConfig } from '../auth/tokens/read-auth.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
+import { lookupUnits, rateWarnings, type UnitsTable } from '../spec/request-units.ts';
 
 type CheckedSettings = Pick<Settings, 'NETWORKS_DIR'> & Partial<Pick<Settings, 'UNITS_FILE' | 'CALL_TIMEOUT_MS'>>;
 
 /** Result of `gatehouse check`. */
 export interface CheckReport {
   readonly ok: boolean;
-  /** One line per network, or one per diagnostic; JSON is a single line. */
+  /** One line per file, or one per diagnostic; JSON is a single line. */
   readonly text: string;
 }
 
@@ -47,6 +50,19 @@ interface CheckedNetwork {
   readonly notes: readonly string[];
 }
 
+/** auth.yaml or defaults.yaml. */
+interface SharedFile {
+  readonly file: string;
+  /** What was read from it. */
+  readonly about: string;
+  readonly notes: readonly string[];
+}
+
+interface CheckedFiles {
+  readonly networks: readonly CheckedNetwork[];
+  readonly shared: readonly SharedFile[];
+}
+
 /**
  * Validates all files of NETWORKS_DIR, and the file of UNITS_FILE, as `gatehouse start` does. Sends nothing to upstreams.
  * @param running active configuration of a running gateway
@@ -59,15 +75,18 @@ export function checkNetworks(
 ): CheckReport {
   const activeLine = running === undefined ? '' : describeActive(running, readFolder(settings.NETWORKS_DIR).digest);
   try {
-    const networks = checkedNetworks(settings, env);
-    return {
-      ok: true,
-      text: asJson ? jsonLine(networks, [], running) : networks.map(formatNetwork).join('') + activeLine,
-    };
+    const files = checkedFiles(settings, env);
+    const lines = [...files.shared.map(formatShared), ...files.networks.map(formatNetwork)];
+    return { ok: true, text: asJson ? jsonLine(files, [], running) : lines.join('') + activeLine };
   } catch (error) {
     if (!(error instanceof NetworkFilesError)) throw error;
     // No networks: one diagnostic stops `gatehouse start`.
-    return { ok: false, text: asJson ? jsonLine([], error.diagnostics, running) : `${error.message}\n${activeLine}` };
+    return {
+      ok: false,
+      text: asJson
+        ? jsonLine({ networks: [], shared: [] }, error.diagnostics, running)
+        : `${error.message}\n${activeLine}`,
+    };
   }
 }
 
@@ -95,26 +114,46 @@ export function listNetworks(networks: readonly NetworkConfig[], asJson: boolean
   return columns([['SLUG', 'CHAIN', 'NAME', 'UPSTREAMS'], ...rows]);
 }
 
-function checkedNetworks(
+function checkedFiles(
   { NETWORKS_DIR: folder, UNITS_FILE: unitsFile, CALL_TIMEOUT_MS: callTimeoutMs }: CheckedSettings,
   env: Readonly<Record<string, string | undefined>>,
-): CheckedNetwork[] {
+): CheckedFiles {
   const found: FileDiagnostic[] = [];
   const networks = collect(found, () => readNetworks(folder, env, callTimeoutMs));
-  collect(found, () => readUnits(unitsFile, networks, methodFacts));
-  collect(found, () => readAuth(readFolder(folder)));
+  const unitsTable = collect(found, () => readUnits(unitsFile, networks, methodFacts)) ?? {};
+  const content = readFolder(folder);
+  const auth = collect(found, () => readAuth(content));
   if (networks === undefined || found.length > 0) throw new NetworkFilesError(found);
-  return networks.map((network) => ({
-    file: join(findFolder(folder), `${network.slug}.yaml`),
-    slug: network.slug,
-    name: network.name,
-    chainId: network.chainId,
-    upstreams: network.upstreams.length,
-    groups: describeGroups(network.upstreams),
-    methods: network.methods.length,
-    table: methodsByUpstreams(network, methodFacts),
-    notes: [groupsNote(network) ?? [], verifyNotes(network), publicNotes(network)].flat(),
-  }));
+  const shared = content.files.filter(({ slug }) => !isNetwork(slug));
+  return {
+    networks: networks.map((network) => ({
+      file: join(findFolder(folder), `${network.slug}.yaml`),
+      slug: network.slug,
+      name: network.name,
+      chainId: network.chainId,
+      upstreams: network.upstreams.length,
+      groups: describeGroups(network.upstreams),
+      methods: network.methods.length,
+      table: methodsByUpstreams(network, methodFacts),
+      notes: [groupsNote(network) ?? [], verifyNotes(network), publicNotes(network, unitsTable)].flat(),
+    })),
+    shared: shared.map(({ file, slug }) => ({
+      file,
+      ...(slug === AUTH ? aboutAuth(auth, lookupUnits([unitsTable])) : { about: 'options of all networks', notes: [] }),
+    })),
+  };
+}
+
+function aboutAuth(auth: AuthConfig | undefined, lookup: number): Omit<SharedFile, 'file'> {
+  if (auth?.issuer === undefined) return { about: 'tokens beside keys', notes: [] };
+  const { issuer, plans } = auth.issuer;
+  const names = Object.keys(plans);
+  return {
+    about: `tokens of ${issuer}, ${names.length === 0 ? 'no plans' : `plans ${names.join(', ')}`}`,
+    notes: Object.entries(plans).flatMap(([name, { rate }]) =>
+      rateWarnings(rate, lookup).map((warning) => `plans.${name}: ${warning}`),
+    ),
+  };
 }
 
 function verifyNotes({ verify, upstreams }: NetworkConfig): string[] {
@@ -137,10 +176,11 @@ function verifyNotes({ verify, upstreams }: NetworkConfig): string[] {
   return notes;
 }
 
-function publicNotes({ public: options }: NetworkConfig): string[] {
+function publicNotes({ public: options, units }: NetworkConfig, unitsTable: UnitsTable): string[] {
   if (options === undefined) return [];
   const { rate, daily, total } = options;
   return [
+    ...rateWarnings(rate, lookupUnits([units, unitsTable])).map((warning) => `public: ${warning}`),
     ...(rate === undefined && daily === undefined
       ? ['public: without rate and daily, an address without a key has no limit on its calls']
       : []),
@@ -168,6 +208,10 @@ function formatNetwork({ file, name, chainId, upstreams, groups, methods, table,
   return `${file}: ${printableInLine(name)}, chain ${chainId}, ${counts}\n${groupLine}${noteLines}${isPlain(table) ? '' : formatTable(table)}`;
 }
 
+function formatShared({ file, about, notes }: SharedFile): string {
+  return `${file}: ${printableInLine(about)}\n${notes.map((note) => `  note: ${note}\n`).join('')}`;
+}
+
 /** A line for each row, except for methods that the gateway serves itself. The largest row is `all others`. */
 function formatTable(table: readonly MethodRow[]): string {
   const sent = table.filter(({ upstreams }) => upstreams.length > 0);
@@ -185,7 +229,7 @@ function formatCount(count: number, noun: string): string {
 
 /** Each diagnostic has all four members. A position is null if the diagnostic is about a whole file or the folder. */
 function jsonLine(
-  networks: readonly CheckedNetwork[],
+  files: CheckedFiles,
   diagnostics: readonly FileDiagnostic[],
   running: Configuration | undefined,
 ): string {
@@ -195,5 +239,5 @@ function jsonLine(
     column,
     message,
   }));
-  return `${JSON.stringify({ ok: diagnostics.length === 0, networks, mistakes: all, running })}\n`;
+  return `${JSON.stringify({ ok: diagnostics.length === 0, ...files, mistakes: all, running })}\n`;
 }

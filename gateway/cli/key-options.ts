@@ -7,6 +7,7 @@ import { editableFields } from '../auth/permissions/permission-fields.ts';
 import type { PermissionChange } from '../auth/stores/key-store.ts';
 import { unknownNetworks } from '../auth/unknown-networks.ts';
 import { slugsIn } from '../network-files/load-networks.ts';
+import { lastDays, USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
 
 /** An argument or option is invalid. The message is a line for the operator, or one for each key. */
 export class UsageError extends Error {}
@@ -74,6 +75,13 @@ export function readPemFile(file: string): string {
   } catch (error) {
     throw new UsageError(`${file}: the file cannot be read (${errorCode(error)})`);
   }
+}
+
+/** Reads `--days`: the last days, today included. @throws UsageError */
+export function readDays(text: string): string[] {
+  const days = Number(text);
+  if (Number.isInteger(days) && days >= 1 && days <= USAGE_RETENTION_DAYS) return lastDays(days);
+  throw new UsageError(`--days: expected a whole number from 1 to ${USAGE_RETENTION_DAYS}`);
 }
 
 /** `--user-agents <texts>` becomes userAgents. */

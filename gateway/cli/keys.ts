@@ -18,8 +18,9 @@ import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { readFolder } from '../network-files/load-networks.ts';
 import { namespaceOf } from '../network-files/namespace-of.ts';
 import { methodNames } from '../spec/method-facts.ts';
+import { rateWarnings } from '../spec/request-units.ts';
 import { readUsage } from '../usage/read-usage.ts';
-import { lastDays, USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
+import { USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
 import { columns } from './columns.ts';
 import { commandName } from './command-name.ts';
 import { chainIdLine, triedMethod } from './banner.ts';
@@ -29,6 +30,7 @@ import {
   checkedName,
   checkNetworks,
   permissionsFrom,
+  readDays,
   readKey,
   readPemFile,
   UsageError,
@@ -51,6 +53,8 @@ export interface KeysCommandContext {
    * @returns undefined if the networks are not known here
    */
   readonly callUrl: (key: string, slugs: string | undefined) => string | undefined;
+  /** Request units of a lookup, as UNITS_FILE has them. */
+  readonly lookupUnits: () => number;
 }
 
 type UpdateOptions = { name?: string; json?: true; secret?: boolean; force?: true };
@@ -58,6 +62,9 @@ type UpdateOptions = { name?: string; json?: true; secret?: boolean; force?: tru
 /** Makes the command `gatehouse keys …`. `exitCodeFor` prints its errors. */
 export function keysCommand(context: KeysCommandContext): Command {
   const { out } = context;
+  const warn = (warning: string): void => {
+    context.err(`warning: ${warning}\n`);
+  };
   const keys = new Command('keys').description('Create, list, change and revoke keys');
 
   const withManager = async (work: (manager: KeyManager, keys: KeyStore, usage: UsageStore) => Promise<void>) => {
@@ -78,7 +85,7 @@ export function keysCommand(context: KeysCommandContext): Command {
   };
   const printResult = (result: CreatedKey, json: true | undefined, summary: string): void => {
     out(json ? `${JSON.stringify(result)}\n` : `${summary}${secretTexts(result)}\n`);
-    for (const warning of result.warnings ?? []) context.err(`warning: ${warning}\n`);
+    for (const warning of result.warnings ?? []) warn(warning);
   };
 
   const create = keys
@@ -120,8 +127,8 @@ export function keysCommand(context: KeysCommandContext): Command {
           options.json,
           `Key ${created.id} for ${name}${given === undefined ? '' : ' added'} ${location}`,
         );
-        if (permissions['rate'] === undefined)
-          context.err('warning: the key has no rate limit; in production, set --rate\n');
+        if (permissions['rate'] === undefined) warn('the key has no rate limit; in production, set --rate');
+        else for (const warning of rateWarnings(permissions['rate'], context.lookupUnits())) warn(warning);
         if (url !== undefined && !options.json) out(tryText(url, created.secret, permissions));
       });
     });
@@ -190,6 +197,7 @@ export function keysCommand(context: KeysCommandContext): Command {
           return;
         }
         printResult(await manager.update(id, change, options.secret), options.json, `Key ${id} is changed`);
+        for (const warning of rateWarnings(change['rate'], context.lookupUnits())) warn(warning);
       }),
     );
 
@@ -317,14 +325,12 @@ export function keysCommand(context: KeysCommandContext): Command {
       withManager(async (manager, _, usage) => {
         const { subject } = options;
         if ((id === undefined) === (subject === undefined)) throw new UsageError('Give one of <id> and --subject');
-        const days = Number(options.days);
-        if (!(Number.isInteger(days) && days >= 1 && days <= USAGE_RETENTION_DAYS))
-          throw new UsageError(`--days: expected a whole number from 1 to ${USAGE_RETENTION_DAYS}`);
+        const days = readDays(options.days);
         const ids =
           subject === undefined
             ? await manager.idsOf(id ?? '', options.rotated)
             : [keyIdOf(subjectDigest(issuerOfTokens(), subject))];
-        const rows = await readUsage(usage, ids, lastDays(days));
+        const rows = await readUsage(usage, ids, days);
         if (options.json) out(`${JSON.stringify(rows)}\n`);
         else out(rows.length === 0 ? 'No usage yet.\n' : usageTable(rows));
       }),

@@ -6,7 +6,7 @@ import { openImportedStore } from '../backup/former-files.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import { suggest } from '../config/suggest.ts';
-import { newDrain, readDrains, removeDrain, storeDrain } from '../drains/drains.ts';
+import { drainWarnings, newDrain, readDrains, removeDrain, storeDrain } from '../drains/drains.ts';
 import { slugsIn } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { Store } from '../store/store.ts';
@@ -19,11 +19,13 @@ export interface UpstreamsCommandContext {
   readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'>;
   /** Reads the network files. @throws NetworkFilesError */
   readonly networks: () => readonly Pick<NetworkConfig, 'slug' | 'upstreams'>[];
+  /** Write text unchanged to standard output and standard error. */
   readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
 }
 
 /** Makes the command `gatehouse upstreams …`. Failures that an operator can fix are UsageErrors and StoreErrors. */
-export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandContext): Command {
+export function upstreamsCommand({ settings, networks, out, err }: UpstreamsCommandContext): Command {
   const upstreams = new Command('upstreams').description('List upstreams, and take them out of service');
 
   const withStores = async (work: (store: Store, manager: KeyManager) => Promise<void>): Promise<void> => {
@@ -72,8 +74,9 @@ export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandCo
         const forMs = options.for === undefined ? undefined : durationOf(options.for);
         if (options.for !== undefined && (forMs === undefined || forMs === 0))
           throw new UsageError('--for: expected a duration such as 30m, 1h or 7d');
-        if (options.force !== true) requireUpstream(network, name);
+        const all = options.force === true ? [] : requireUpstream(network, name);
         const drain = newDrain(network, name, manager.by, forMs);
+        const others = (await readDrains(store)).filter((other) => other.network === network);
         await storeDrain(store, drain);
         await manager.auditDrain('drain', network, name);
         const end =
@@ -83,6 +86,8 @@ export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandCo
         out(
           options.json ? `${JSON.stringify(drain)}\n` : `${name} of ${network} is drained ${end}, ${store.location}.\n`,
         );
+        const inService = all.filter((each) => !others.some(({ upstream }) => upstream === each && each !== name));
+        for (const warning of drainWarnings(drain, inService)) err(`warning: ${warning}\n`);
       }),
     );
 
@@ -103,10 +108,10 @@ export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandCo
       }),
     );
 
-  /** A shell that shares only Redis with the gateways may have no network files. @throws UsageError */
-  const requireUpstream = (network: string, name: string): void => {
+  /** A shell that shares only Redis with the gateways may have no network files. @returns the upstreams of the network @throws UsageError */
+  const requireUpstream = (network: string, name: string): readonly string[] => {
     const slugs = slugsIn(settings().NETWORKS_DIR);
-    if (slugs.length === 0) return;
+    if (slugs.length === 0) return [];
     if (!slugs.includes(network))
       throw new UsageError(`there is no network ${network}${suggest(network, slugs)} (--force accepts it)`);
     const names =
@@ -117,6 +122,7 @@ export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandCo
       const known = `its upstreams are ${names.join(', ')}`;
       throw new UsageError(`${network} has no upstream ${name}${suggest(name, names)}; ${known} (--force accepts it)`);
     }
+    return names;
   };
 
   return upstreams;

@@ -1,50 +1,70 @@
 import { Command } from 'commander';
+import { KeyStore } from '../auth/stores/key-store.ts';
 import { openImportedStore } from '../backup/former-files.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import { readReportDay, readReportParts, reportParts, reportUsage, type ReportRow } from '../usage/usage-report.ts';
+import {
+  readReportDay,
+  readReportParts,
+  reportParts,
+  reportUsage,
+  withNames,
+  type ReportRow,
+} from '../usage/usage-report.ts';
 import { amountNames, USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
 import { columns } from './columns.ts';
 import { examples } from './examples.ts';
-import { UsageError } from './key-options.ts';
+import { readDays, UsageError } from './key-options.ts';
 import { OPEN_TIMEOUT_MS } from './keys.ts';
 
 interface UsageOptions {
-  readonly day: string;
+  readonly day?: string;
+  readonly days?: string;
   readonly by: string;
   readonly limit: string;
   readonly csv?: true;
   readonly json?: true;
 }
 
-/** Makes the command `gatehouse usage`: one day of all keys. */
+/** Makes the command `gatehouse usage`: days of all keys. */
 export function usageCommand(
   settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>,
   out: (text: string) => void,
 ): Command {
   return new Command('usage')
-    .description('Show the usage of all keys on one day')
-    .option('--day <day>', `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days, in UTC`, 'yesterday')
-    .option('--by <parts>', 'one row for each key, network, method, or of several of these', 'key,network,method')
+    .description('Show the usage of all keys on one day, or on several')
+    .option(
+      '--day <day>',
+      `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days, in UTC; default: yesterday`,
+    )
+    .option('--days <number>', `in place of --day: number of days until today, at most ${USAGE_RETENTION_DAYS}`)
+    .option('--by <parts>', 'one row for each day, key, network, method, or of several of these', 'key,network,method')
     .option('--limit <number>', 'maximum rows, those with most units', 'Infinity')
     .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array of rows on one line')
-    .addHelpText('after', examples('usage --day yesterday --by key,network,method --csv', 'usage --day today --by key'))
-    .action(async ({ day: dayText, by, limit, csv, json }: UsageOptions) => {
-      const day = readReportDay(dayText);
+    .addHelpText(
+      'after',
+      examples('usage --day yesterday --by key,network,method --csv', 'usage --days 30 --by day,key --csv'),
+    )
+    .action(async ({ day: dayText, days: daysText, by, limit, csv, json }: UsageOptions) => {
+      if (dayText !== undefined && daysText !== undefined) throw new UsageError('Give one of --day and --days');
+      const day = readReportDay(dayText ?? 'yesterday');
       const parts = readReportParts(by);
       if (day === undefined)
         throw new UsageError(`--day: expected today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days`);
       if (parts === undefined) throw new UsageError(`--by: expected ${reportParts.join(', ')}, or several with commas`);
       if (!(Number(limit) >= 1)) throw new UsageError('--limit: expected a number above 0');
+      const days = daysText === undefined ? [day] : readDays(daysText);
       const log = openLog('silent');
       const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
       try {
-        const rows = await reportUsage(new UsageStore(store, log), [day], parts, Number(limit));
-        const names = [...parts, ...amountNames];
+        const found = await reportUsage(new UsageStore(store, log), days, parts, Number(limit));
+        const hasKeys = parts.includes('key');
+        const rows = hasKeys ? withNames(found, (await new KeyStore(store, log).entries()).values()) : found;
+        const names = [...parts, ...(hasKeys ? (['name'] as const) : []), ...amountNames];
         if (json) out(`${JSON.stringify(rows)}\n`);
         else if (csv) out(linesOf(rows, names));
-        else if (rows.length === 0) out(`No usage on ${day}.\n`);
+        else if (rows.length === 0) out(`No usage on ${days.join(', ')}.\n`);
         else out(columns([names.map((name) => name.toUpperCase()), ...cellsOf(rows, names)]));
       } finally {
         await store.close();

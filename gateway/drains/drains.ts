@@ -36,6 +36,12 @@ export async function storeDrain(store: Store, drain: Drain, options?: PutOption
   await store.put(FOLDER, `${drain.network} ${drain.upstream}`, JSON.stringify(drain), options);
 }
 
+/** A warning if the drain leaves its network without an upstream in service. @param inService upstreams of the network that are not drained */
+export function drainWarnings({ network, upstream }: Drain, inService: readonly string[]): string[] {
+  if (inService.length === 0 || inService.some((name) => name !== upstream)) return [];
+  return [`no upstream of ${network} is in service: calls that need one are 503`];
+}
+
 /** @returns whether the upstream was drained @throws StoreError (rejects with it) */
 export function removeDrain(store: Store, network: string, upstream: string): Promise<boolean> {
   return store.delete(FOLDER, `${network} ${upstream}`);

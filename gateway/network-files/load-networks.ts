@@ -78,6 +78,15 @@ export function readFolder(folder: string): FolderContent {
   return { files, diagnostics, digest, secretFiles, version: hashOf([digest, secretFiles.map(readSecretFile)]) };
 }
 
+type FileTexts = Pick<FolderContent, 'files'>;
+
+/** Names of the files that were added, changed or removed. */
+export function changedFiles(before: FileTexts, after: FileTexts): string[] {
+  const textsOf = ({ files }: FileTexts) => new Map(files.map(({ file, text }) => [basename(file), text]));
+  const [old, current] = [textsOf(before), textsOf(after)];
+  return [...new Set([...old.keys(), ...current.keys()])].filter((name) => old.get(name) !== current.get(name));
+}
+
 /** Validates all files. @throws NetworkFilesError with all diagnostics */
 export function checkFiles(content: FolderContent, options: LoadOptions): NetworkConfig[] {
   const shared = content.files.find(({ slug }) => slug === DEFAULTS);

@@ -1,6 +1,7 @@
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import { namespaceOf } from './namespace-of.ts';
 import { coversMethod, isWildcard } from './options/method-pattern.ts';
+import { networkOptions } from './options/network-options.ts';
 import { distance, suggest } from '../config/suggest.ts';
 
 /** A name within this edit distance of a method of the spec is a typing error. */
@@ -29,14 +30,17 @@ export interface MethodFacts {
 
 /**
  * Selects the methods of `[eth, -eth_getStorageAt, zks_estimateFee, debug_traceBlock, trace_*]`, in any order. Methods
- * outside the spec are served as pass-through methods, by full name or by wildcard.
+ * outside the spec are served as pass-through methods, by full name or by wildcard. A list of exceptions alone excludes them from
+ * the default list.
  */
 export function selectMethods(
-  entries: readonly string[],
+  given: readonly string[],
   facts: MethodFacts,
   diagnostics: Diagnostic[],
 ): SelectedMethods {
   const { knownMethods } = facts;
+  const isOfDefault = given.every((entry) => entry.startsWith('-'));
+  const entries = isOfDefault ? [...given, ...networkOptions.methods.default] : given;
   const previousCount = diagnostics.length;
   const report = (index: number, problem: string): void => {
     diagnostics.push({ path: ['methods', index], message: `methods[${index}]: ${problem}` });

@@ -16,6 +16,7 @@ import { removeSeries } from '../metrics/remove-series.ts';
 import { NetworkFinder } from './find-network.ts';
 import type { Configuration } from '../network-files/configuration.ts';
 import {
+  changedFiles,
   checkFiles,
   NetworkFilesError,
   readFolder,
@@ -53,6 +54,7 @@ export class NetworkRegistry {
   readonly #open = new Set<OpenNetwork>();
   #configuration: Configuration = { digest: '', loadedAt: '', refused: null };
   /** Facts of the files that were read last, valid or not. */
+  #activeContent: Pick<FolderContent, 'files'> = { files: [] };
   #lastRead: Pick<FolderContent, 'version' | 'secretFiles'> = { version: '', secretFiles: [] };
   /** The key set in force; undefined: none. */
   #keySet: string | undefined;
@@ -190,7 +192,8 @@ export class NetworkRegistry {
     this.onChange(auth);
     this.#configuration = { digest, loadedAt: new Date(clock.unixMs()).toISOString(), refused: null };
     this.#parts.metrics.filesRead('applied', previous.length === 0);
-    if (previous.length > 0) this.#logChange(previous, active);
+    if (previous.length > 0) this.#logChange(previous, active, changedFiles(this.#activeContent, content));
+    this.#activeContent = content;
     for (const network of previous) if (!active.includes(network)) void this.#retire(network);
   }
 
@@ -209,13 +212,14 @@ export class NetworkRegistry {
     return auth;
   }
 
-  #logChange(previous: readonly OpenNetwork[], active: readonly OpenNetwork[]): void {
+  #logChange(previous: readonly OpenNetwork[], active: readonly OpenNetwork[], files: readonly string[]): void {
     const slugs = (networks: readonly OpenNetwork[]): string[] => networks.map(({ config }) => config.slug);
     const changed = slugs(active.filter((network) => !previous.includes(network)));
     const [previousSlugs, activeSlugs] = [slugs(previous), slugs(active)];
     this.#parts.log.info(
       {
         digest: this.#configuration.digest,
+        files,
         added: changed.filter((slug) => !previousSlugs.includes(slug)),
         changed: changed.filter((slug) => previousSlugs.includes(slug)),
         removed: previousSlugs.filter((slug) => !activeSlugs.includes(slug)),

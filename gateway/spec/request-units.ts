@@ -2,7 +2,7 @@ import { parseUnits, unitsIn, type CountName } from '../network-files/options/un
 import { otherUnits, type OtherUnits } from '../network-files/options/units-option.ts';
 import { counters, type Counter } from './count-params.ts';
 import type { MethodSpec } from './method-spec.ts';
-import { methods, passThroughUnits } from './methods.generated.ts';
+import { methods, nodeMethods, passThroughUnits } from './methods.generated.ts';
 
 /** Request units by method, or by the start of a method's name with `*`. */
 export type UnitsTable = Readonly<Record<string, string | number>>;
@@ -51,12 +51,32 @@ export function countsOf(method: string): readonly CountName[] {
 }
 
 /** The formula of a method as text. */
-export function unitsTextOf({ name, requestUnits }: MethodSpec, tables: readonly UnitsTable[]): string {
+export function unitsTextOf(
+  { name, requestUnits }: Pick<MethodSpec, 'name' | 'requestUnits'>,
+  tables: readonly UnitsTable[],
+): string {
   for (const table of tables) {
     const text = unitsIn(table, name);
     if (text !== undefined) return text;
   }
   return requestUnits ?? unitsIn(passThroughUnits, name) ?? '1';
+}
+
+/** The request units of a block by its number, the price of a lookup. @param tables as of `compileUnits` */
+export function lookupUnits(tables: readonly UnitsTable[]): number {
+  const { base, max } = parseUnits(unitsTextOf({ name: nodeMethods.blockByNumber }, tables));
+  return roundUnits(Math.min(base, max));
+}
+
+/**
+ * Warns of a rate below the price of a lookup: a number of calls per second is one, where `UNITS_FILE=infura` has credits.
+ * @param rate request units per second; undefined: there is no limit
+ */
+export function rateWarnings(rate: number | string | undefined, lookup: number): string[] {
+  if (rate === undefined || !(Number(rate) < lookup)) return [];
+  return [
+    `the rate ${rate} is below the ${lookup} request units of ${nodeMethods.blockByNumber}: one such call in ${roundUnits(lookup / Number(rate))} s`,
+  ];
 }
 
 /** Rounds to 0.001 units, so that sums of units have no rounding errors. */

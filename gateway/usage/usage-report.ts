@@ -18,8 +18,8 @@ export const keyParts = ['key', 'network', 'method'] as const;
 export const reportParts = ['day', ...keyParts] as const;
 export type ReportPart = (typeof reportParts)[number];
 
-/** The sum of the days, with the parts that were asked for. */
-export type ReportRow = Amounts & Partial<Readonly<Record<ReportPart, string>>>;
+/** The sum of the days, with the parts that were asked for, and beside a key its name. */
+export type ReportRow = Amounts & Partial<Readonly<Record<ReportPart | 'name', string>>>;
 
 /**
  * The usage of all keys on some days, in UTC, by these parts; most units first. Long work is in time slices.
@@ -50,6 +50,18 @@ export async function reportUsage(
     if (rows.push(sum) >= 2 * limit + MIN_SORTED) rows = rows.sort(byUnits).slice(0, limit);
   }
   return rows.sort(byUnits).slice(0, limit);
+}
+
+/** Adds the names of keys. `public` and subjects of tokens have none. */
+export function withNames(
+  rows: readonly ReportRow[],
+  records: Iterable<{ readonly id: string; readonly name: string }>,
+): ReportRow[] {
+  const names = new Map([...records].map(({ id, name }) => [id, name]));
+  return rows.map((row) => {
+    const name = names.get(row.key ?? '');
+    return name === undefined ? row : { ...row, name };
+  });
 }
 
 function byUnits(a: Amounts, b: Amounts): number {

@@ -56,7 +56,29 @@ describe('gatehouse check', () => {
     place.withNetworks({ few, auth: `${auth}  free: { rate: 5 }\n` });
     expect((await check()).stderr).toMatch(/auth\.yaml:3:9 keySet: the file has no key set \(ENOENT\)/);
     writeFileSync(join(place.folder, 'networks/jwks.json'), '{"keys":[]}');
-    expect(await check()).toMatchObject({ code: 0, stderr: '' });
+    expect(await check()).toMatchObject({
+      ...{ code: 0, stderr: '' },
+      stdout:
+        'networks/auth.yaml: tokens of https://issuer.example, plans free\n' +
+        'networks/few.yaml: Few, chain 5, 1 upstream, 1 method\n',
+    });
+  });
+
+  it('prints defaults.yaml as read, and notes rates with which a lookup takes longer than a second', async () => {
+    const auth = { issuer: 'https://issuer.example', audience: 'a', keySet: 'https://issuer.example/keys' };
+    place.withNetworks({
+      few,
+      defaults: { public: { rate: 10, total: { rate: 900 } } },
+      auth: { ...auth, plans: { free: { rate: 10 }, large: { rate: 800 } } },
+    });
+    expect((await check([], { UNITS_FILE: 'infura' })).stdout).toBe(
+      'networks/auth.yaml: tokens of https://issuer.example, plans free, large\n' +
+        '  note: plans.free: the rate 10 is below the 80 request units of eth_getBlockByNumber: one such call in 8 s\n' +
+        'networks/defaults.yaml: options of all networks\n' +
+        'networks/few.yaml: Few, chain 5, 1 upstream, 1 method\n' +
+        '  note: public: the rate 10 is below the 80 request units of eth_getBlockByNumber: one such call in 8 s\n',
+    );
+    expect((await check()).stdout).not.toContain('note');
   });
 
   it('names what replaces a former setting', async () => {
@@ -253,6 +275,7 @@ describe('gatehouse check --json', () => {
     expect(stdout).toMatch(/^[^\n]+\n$/);
     expect(JSON.parse(stdout)).toEqual({
       ok: true,
+      shared: [],
       networks: [
         {
           ...{ file: 'networks/base.yaml', slug: 'base', name: 'Base', chainId: 8453, upstreams: 1, methods: served },
@@ -302,6 +325,7 @@ describe('gatehouse check --json', () => {
     const message = expect.stringMatching(/^nets .*: the folder of network files cannot be read/) as string;
     expect(missing).toEqual({
       ok: false,
+      shared: [],
       networks: [],
       mistakes: [{ file: null, line: null, column: null, message }],
     });

@@ -52,6 +52,12 @@ describe('the commands that ask a running gateway', () => {
     expect(drained.stdout).toMatch(
       /^away of main is drained until \d{4}-\d\d-\d\d \d\d:\d\dZ, in .*gatehouse\.db\.\n$/,
     );
+    expect(drained.stderr).toBe('');
+    const last = await place.run(['upstreams', 'drain', 'main', 'node'], env);
+    expect(last).toMatchObject({
+      ...{ code: 0, stderr: 'warning: no upstream of main is in service: calls that need one are 503\n' },
+    });
+    await place.run(['upstreams', 'undrain', 'main', 'node'], env);
     expect((await place.run(['upstreams', 'list'], env)).stdout).toMatch(
       /\nmain +away +drained .*\nmain +node +in service/,
     );

@@ -166,7 +166,9 @@ describe('the drain of an upstream', () => {
 
   it('of the only upstream makes calls fail with 503, and does not change the head of others', async () => {
     const gateway = await open(1);
-    await drain(gateway, 'node-0');
+    expect((await drain(gateway, 'node-0')).body).toMatchObject({
+      warnings: ['no upstream of main is in service: calls that need one are 503'],
+    });
     const response = await gateway.post('main', '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}');
     expect(response.status).toBe(503);
     expect(await counts(gateway)).toEqual([0]);

@@ -42,7 +42,7 @@ it('reports invalid files once, with the position, and again after SIGHUP', asyn
   expect(await balance()).toBe('0x1');
   place.withNetworks({ main: network(10, [node.url]), more: network(10, [node.url]) });
   await eventually(() => logged('network files reloaded') === 1);
-  expect(gateway.stderr()).toContain('"added":["more"],"changed":[],"removed":[]');
+  expect(gateway.stderr()).toContain('"files":["more.yaml"],"added":["more"],"changed":[],"removed":[]');
   expect(await balance()).toBe('0x1');
   expect(gateway.stderr()).not.toContain(new URL(node.url).host);
   expect(node.callsOf('eth_getBalance')).toHaveLength(3);

@@ -104,7 +104,8 @@ const wrongMethods: [string, string][] = [
   ['["*"]', '6:11 methods[0]: expected namespace, method or wildcard, a minus before it to take it away'],
   ['["debug_*Block"]', '6:11 methods[0]: expected namespace, method or wildcard, a minus before it to take it away'],
   ...['admin_*', 'personal_*', 'miner_*', 'engine_*', 'opp2p_*', 'admin_p*', 'debug_set*', 'debug_chaindbCompact*', 'bor_writeBor*'].map((name): [string, string] => [`["${name}"]`, `6:11 methods[0]: ${name} would open methods that change a node, its files or its keys: name each method that is needed`]),
-  ['[-eth_getStorageAt]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
+  ['[-eth_getstorageat]', '6:11 methods[0]: eth_getstorageat is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
+  ['[-eth, -net, -web3, -rpc]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
   ['[eth, -eth]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
 ];
 
@@ -165,6 +166,13 @@ describe('methods', () => {
       expect(selectedMethods(methods)).toContain('eth_estimateGas');
     }
     expect(selectedMethods('\n  - eth_chainId\n  - -zks')).toEqual(['eth_chainId']);
+  });
+
+  it('are those of the default list without some, if all entries have a minus', () => {
+    const all = selectedMethods('[eth, net, web3, rpc]') ?? [];
+    expect(selectedMethods('[-eth_getStorageAt, -net_listening]')).toEqual(
+      all.filter((name) => !['eth_getStorageAt', 'net_listening'].includes(name)),
+    );
   });
 
   it('are also full method names of namespaces outside the spec', () => {

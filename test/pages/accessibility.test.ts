@@ -118,7 +118,8 @@ describe.each<[string, Screen]>([
     await tab.evaluate(`document.getElementById('login').requestSubmit()`);
     await tab.waitFor(`document.querySelector('#list button') !== null`);
     await click(tab, '#list button');
-    await tab.waitFor(`document.getElementById('message').innerText.endsWith('is drained.')`);
+    const warning = 'is drained. Warning: no upstream of five is in service';
+    await tab.waitFor(`document.getElementById('message').innerText.includes('${warning}')`);
     await check(tab, options);
     await click(tab, '#list button');
     await tab.waitFor(`document.getElementById('message').innerText.endsWith('is in service.')`);

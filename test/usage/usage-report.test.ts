@@ -38,10 +38,10 @@ it('the units of yesterday by key, network and method are one command, as CSV', 
   const { stdout, code } = await run(gateway, '--day', 'yesterday', '--by', 'key,network,method', '--csv');
   expect([stdout, code]).toEqual([
     [
-      'key,network,method,calls,units,errors,bytes',
-      `${second},main,eth_call,10,800,0,1000`,
-      `${first},main,eth_call,4,320,1,400`,
-      `${second},base,eth_chainId,1,80,0,100`,
+      'key,network,method,name,calls,units,errors,bytes',
+      `${second},main,eth_call,,10,800,0,1000`,
+      `${first},main,eth_call,,4,320,1,400`,
+      `${second},base,eth_chainId,,1,80,0,100`,
       '',
     ].join('\n'),
     0,
@@ -60,6 +60,25 @@ it('a report has the sums of the parts that it is by', async () => {
   expect((await run(gateway, '--day', dayOf(Date.now() - 5 * 86_400_000))).stdout).toMatch(/^No usage on /);
 });
 
+it('the command has several days, each day apart, with the names of keys: an invoice of a month is one command', async () => {
+  const gateway = await start();
+  const usage = await openUsage({ REDIS_URL: undefined, DATA_DIR: gateway.dataDir });
+  const [named] = [...(await gateway.gateway.keys.entries()).values()];
+  const [key, today] = [named?.id ?? '', dayOf(Date.now())];
+  await usage.add([{ key, day: today, number: 3, amounts: [amounts('main eth_call', 1)] }]);
+  expect((await run(gateway, '--days', '30', '--by', 'day,key', '--csv')).stdout).toBe(
+    [
+      'day,key,name,calls,units,errors,bytes',
+      `${yesterday()},${second},,11,880,0,1100`,
+      `${today},${second},,7,560,0,700`,
+      `${yesterday()},${first},,4,320,1,400`,
+      `${today},${key},test,1,80,0,100`,
+      '',
+    ].join('\n'),
+  );
+  expect((await run(gateway, '--days', '2', '--by', 'network')).stdout).toMatch(/^main +22 +1760 /m);
+});
+
 it('of many rows those with most units are kept', async () => {
   const rows = Array.from({ length: 5_000 }, (_, at) => amounts(`main eth_m${at}`, (at * 7_919) % 5_000));
   const store = {
@@ -75,6 +94,8 @@ it.each([
   [['--day', '2020-01-01'], '--day: expected today, yesterday or a date of the last 90 days'],
   [['--day', '2026-02-31'], '--day: expected today, yesterday or a date of the last 90 days'],
   [['--day', 'tomorrow'], '--day: expected today, yesterday or a date of the last 90 days'],
+  [['--days', '91'], '--days: expected a whole number from 1 to 90'],
+  [['--day', 'today', '--days', '2'], 'Give one of --day and --days'],
   [['--by', 'team'], '--by: expected day, key, network, method, or several with commas'],
   [['--limit', '0'], '--limit: expected a number above 0'],
 ])('gatehouse usage %j is rejected', async (args, message) => {

@@ -205,7 +205,12 @@ export function readAuth({ files }: Pick<FolderContent, 'files'>, needsKeySet = 
     ...(ceiling === undefined ? [] : problemsOf(['ceiling'], ceiling)),
     ...(raw.defaultPlan === undefined || Object.hasOwn(plans, raw.defaultPlan)
       ? []
-      : [{ path: ['defaultPlan'], message: 'defaultPlan: expected the name of a plan' }]),
+      : [
+          {
+            path: ['defaultPlan'],
+            message: `defaultPlan: expected the name of a plan (${Object.keys(plans).join(', ') || 'plans is empty'})`,
+          },
+        ]),
     ...problemsOfKeySet(keySet, needsKeySet),
   ];
   if (problems.length > 0) throw failed(problems.map(locate));

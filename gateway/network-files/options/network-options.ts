@@ -252,7 +252,7 @@ export const networkOptions = {
       text('namespace, method or wildcard, a minus before it to take it away', '^-?[a-zA-Z0-9_.]+\\*?$'),
     ),
     description:
-      'Methods that the network serves: namespaces (eth) or single methods (zks_estimateFee); a minus removes one (-eth_getStorageAt). Methods without a schema by full name (debug_getRawBlock), or as a wildcard (debug_*).',
+      'Methods that the network serves: namespaces (eth) or single methods (zks_estimateFee); a minus removes one (-eth_getStorageAt), from the default list if all entries have a minus. Methods without a schema by full name (debug_getRawBlock), or as a wildcard (debug_*).',
     default: ['eth', 'net', 'web3', 'rpc'],
     replaces: 'network',
   },

@@ -18,6 +18,10 @@ export interface PortRouterOptions extends RpcRouteOptions {
   readonly pages: Router;
 }
 
+/** Error text for an address that the ops port does not have. */
+const OPS_HINT =
+  'not an address of the ops port: calls are served at PORT; the admin API and its pages need ADMIN_TOKEN, the pages Accept: text/html';
+
 /** Any path: those of base URLs are, and belong to a host. */
 const ANY = /^/;
 
@@ -44,7 +48,7 @@ export function portRouter(options: PortRouterOptions): RequestHandler {
   router.use(app);
   const { networks, proxies, hasCalls } = options;
   router.use((request) => {
-    const hint = hasCalls ? networks.hintFor(request.originalUrl, proxies.hostOf(request)) : undefined;
+    const hint = hasCalls ? networks.hintFor(request.originalUrl, proxies.hostOf(request)) : OPS_HINT;
     throw new RpcError('unknown-network', hint);
   });
   const reject = rejectOther(options);

@@ -9,12 +9,19 @@ import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
-import { keyParts, readReportDay, readReportParts, reportParts, reportUsage } from '../../usage/usage-report.ts';
+import {
+  keyParts,
+  readReportDay,
+  readReportParts,
+  reportParts,
+  reportUsage,
+  withNames,
+} from '../../usage/usage-report.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import type { ActiveDrains } from '../../drains/active-drains.ts';
-import { newDrain } from '../../drains/drains.ts';
+import { drainWarnings, newDrain } from '../../drains/drains.ts';
 import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
 import { suggest } from '../../config/suggest.ts';
 import { AdminError } from './read-admin-api.ts';
@@ -140,8 +147,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     const [first, last] = [all[0], all.at(-1)];
     const range = first === last ? { day: first } : { from: first, to: last };
     if (!parts.includes('key')) return ok({ ...range, usage: rows });
-    const names = new Map([...(await keys.entries()).values()].map(({ id, name }) => [id, name]));
-    return ok({ ...range, usage: rows.map((row) => ({ ...row, name: names.get(row.key ?? '') })) });
+    return ok({ ...range, usage: withNames(rows, (await keys.entries()).values()) });
   },
   calls: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...given } = query;
@@ -164,12 +170,18 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   upstreams: ({ upstreams }) => Promise.resolve(ok({ upstreams })),
   drain: async (request) => {
     requireUpstream(request);
-    const { network, upstream, body, manager, drains } = request;
+    const { network, upstream, upstreams, body, manager, drains } = request;
     const { for: time } = body as { for?: string };
     const drain = newDrain(network, upstream, manager.by, time === undefined ? undefined : durationOf(time));
+    const own = upstreams.filter((one) => one.network === network);
+    const inService = own.filter((one) => one.drain === undefined || one.upstream === upstream);
+    const warnings = drainWarnings(
+      drain,
+      inService.map((one) => one.upstream),
+    );
     await drains.add(drain);
     await manager.auditDrain('drain', network, upstream);
-    return ok(drain);
+    return ok({ ...drain, ...(warnings.length > 0 && { warnings }) });
   },
   undrain: async (request) => {
     const { network, upstream, manager, drains } = request;

@@ -169,6 +169,17 @@ describe.each(['file', 'redis'])('permissions of keys on the command line, store
     expect((await keys('create', '--name', 'y', '--rate', '5')).err).toBe('');
   });
 
+  it('create and update warn of a rate below the price of a lookup', async () => {
+    const env = { DATA_DIR: dataDir, REDIS_URL: redis?.url, UNITS_FILE: 'infura' };
+    const warning =
+      'warning: the rate 10 is below the 80 request units of eth_getBlockByNumber: one such call in 8 s\n';
+    const { out, err } = await runKeys(env, ['create', '--name', 'x', '--rate', '10', '--json']);
+    expect(err).toBe(warning);
+    const { id } = JSON.parse(out) as { id: string };
+    expect((await runKeys(env, ['update', id, '--rate', '800'])).err).toBe('');
+    expect((await runKeys(env, ['update', id, '--rate', '10'])).err).toBe(warning);
+  });
+
   it('shows a new key even if the audit log cannot be written', async () => {
     // A folder or a string replaces the audit log, so that writing fails.
     if (redis === undefined) mkdirSync(join(dataDir, 'audit.jsonl'), { recursive: true });

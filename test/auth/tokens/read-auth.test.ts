@@ -57,7 +57,16 @@ const mistakes: [what: string, lines: string[], message: string][] = [
     [...issuer, 'default: free'],
     '4:1 default is not known: write defaultPlan: …',
   ],
-  ['an unknown default plan', [...issuer, 'defaultPlan: gold'], '4:14 defaultPlan: expected the name of a plan'],
+  [
+    'a default plan without plans',
+    [...issuer, 'defaultPlan: gold'],
+    '4:14 defaultPlan: expected the name of a plan (plans is empty)',
+  ],
+  [
+    'an unknown default plan',
+    [...issuer, 'plans: { free: { rate: 5 }, gold: {} }', 'defaultPlan: fre'],
+    '5:14 defaultPlan: expected the name of a plan (free, gold)',
+  ],
   ['an invalid value', [...issuer, 'plans: { free: { rate: much } }'], '4:24 plans.free.rate: expected'],
   [
     'a field that a plan cannot have, because it requires a secret',

@@ -131,7 +131,10 @@ describe('an error of a layer', () => {
     ['/throws', 500, '{"code":-32603,"message":"internal error (ID)"}'],
     ['/rejects', 500, '{"code":-32603,"message":"internal error (ID)"}'],
     ['/item/%zz', 400, '{"code":-32600,"message":"bad HTTP request"}'],
-    ['/nowhere', 404, '{"code":-32002,"message":"no network at this address"}'],
+    [
+      ...(['/nowhere', 404] as const),
+      '{"code":-32002,"message":"not an address of the ops port: calls are served at PORT; the admin API and its pages need ADMIN_TOKEN, the pages Accept: text/html"}',
+    ],
   ])('at %s is a JSON-RPC error with status %i, without a stack', async (path, status, error) => {
     const response = await fetch(`http://127.0.0.1:${listener.port}${path}`);
     const id = response.headers.get('x-request-id') ?? '';

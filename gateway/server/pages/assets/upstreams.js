@@ -75,10 +75,12 @@ function drainText({ at, by, until }) {
 async function change({ network, upstream, drain }) {
   const path = `/networks/${network}/upstreams/${encodeURIComponent(upstream)}`;
   const duration = byId('for').value;
-  if (drain === undefined) await sendRequest('POST', `${path}/drain`, duration === '' ? {} : { for: duration });
-  else await sendRequest('POST', `${path}/undrain`);
+  const result =
+    drain === undefined
+      ? await sendRequest('POST', `${path}/drain`, duration === '' ? {} : { for: duration })
+      : await sendRequest('POST', `${path}/undrain`);
   await load();
-  return `${upstream} of ${network} is ${drain === undefined ? 'drained' : 'in service'}.`;
+  return withWarnings(`${upstream} of ${network} is ${drain === undefined ? 'drained' : 'in service'}.`, result);
 }
 
 openSession(load);
