@@ -4,6 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import type { ConnectionMessage, MessageToPrimary } from '../../gateway/workers/messages.ts';
 import { OPEN_PORT_TOPIC, SharedPorts, type PortResponse } from '../../gateway/workers/shared-ports.ts';
+import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { WorkerPorts } from '../../gateway/workers/worker-ports.ts';
 import { eventually } from '../support/eventually.ts';
 import { simulateTime } from '../support/simulate-time.ts';
@@ -29,26 +30,35 @@ afterEach(async () => {
 async function openPorts(): Promise<{
   ports: SharedPorts;
   offered: Offered[];
+  /** Offers that workers were sent again, without a socket. */
+  repeated: ConnectionMessage[];
   /** To the primary, from the first worker. */
   request: (topic: string, body: unknown) => Promise<unknown>;
   port: number;
   connect: () => Promise<Offered>;
   /** Opens connections that no worker gets yet. */
   connectMore: (count: number) => Promise<void>;
+  /** The second worker opens the port, after it was removed. */
+  rejoin: () => Promise<void>;
 }> {
   const { workers, links } = await linkedWorkers(2);
   const ports = new SharedPorts();
   const offered: Offered[] = [];
+  const repeated: ConnectionMessage[] = [];
   const clients: Socket[] = [];
   opened.push({ ports, clients });
   ports.serve(workers.router);
   let port = 0;
-  for (const link of links) {
-    ports.add(link.id, (message, socket) => offered.push({ worker: link.id, message, socket }));
+  const join = async (link: WorkerLink): Promise<void> => {
+    ports.add(link.id, (message, socket) => {
+      if (socket === undefined) repeated.push(message);
+      else offered.push({ worker: link.id, message, socket });
+    });
     const request = { name: 'main', host: '127.0.0.1', port: 0 };
     const response = (await link.request('primary', OPEN_PORT_TOPIC, request)) as { port: number };
     port = response.port;
-  }
+  };
+  for (const link of links) await join(link);
   const open = async (): Promise<Offered> => {
     const count = offered.length;
     clients.push(connect(port, '127.0.0.1'));
@@ -66,7 +76,8 @@ async function openPorts(): Promise<{
   };
   const request = (topic: string, body: unknown): Promise<unknown> =>
     (links[0] as (typeof links)[0]).request('primary', topic, body);
-  return { ports, offered, request, port, connect: open, connectMore: openMore };
+  const rejoin = (): Promise<void> => join(links[1] as WorkerLink);
+  return { ports, offered, repeated, request, port, connect: open, connectMore: openMore, rejoin };
 }
 
 function accept(ports: SharedPorts, worker: number, id: number, open: number): void {
@@ -112,10 +123,10 @@ it('a connection that is not accepted within 100 ms goes to another worker, and 
   expect(workersOf(offered)).toEqual([1]);
   await time().advance(2);
   expect(workersOf(offered)).toEqual([1, 2]);
-  expect(offered[1]).toMatchObject({ socket, message: { id: message.id } });
+  expect(offered[1]?.socket).toBe(socket);
   // The late worker declines it, also if it reads the message before the primary has read another one.
   expect(message.validMs).toBeLessThan(100);
-  accept(ports, 2, message.id, 5);
+  accept(ports, 2, offered[1]?.message.id ?? 0, 5);
   expect(socket.destroyed).toBe(true);
   accept(ports, 2, (await connect()).message.id, 6);
   await connect();
@@ -133,8 +144,8 @@ it('a connection that two workers get too late goes to each for twice the time a
   expect(workersOf(offered)).toEqual([1, 2]);
   decline(ports, 1, message.id);
   expect(workersOf(offered)).toEqual([1, 2, 1]);
-  decline(ports, 2, message.id);
-  decline(ports, 1, message.id);
+  decline(ports, 2, 2);
+  decline(ports, 1, 3);
   expect(workersOf(offered)).toEqual([1, 2, 1, 2]);
   const valid = offered.map((each) => each.message.validMs);
   expect(valid).toEqual([1, 2, 4, 8].map((times) => times * (valid[0] as number)));
@@ -150,11 +161,46 @@ it('what a worker that ends has not accepted goes to another one, each connectio
   await ports.remove(2);
   expect(workersOf(offered)).toEqual([1, 2, 1]);
   accept(ports, 1, third.message.id, 2);
-  expect(offered[3]).toEqual({ ...second, worker: 1, message: { ...second.message, validMs: Infinity } });
-  accept(ports, 1, second.message.id, 3);
-  expect(offered.map(({ message }) => message.id)).toEqual([1, 2, 3, 2, 4]);
+  expect([offered[3]?.worker, offered[3]?.socket]).toEqual([1, second.socket]);
+  accept(ports, 1, 4, 3);
+  expect(new Set(offered.map(({ socket }) => socket)).size).toBe(4);
+  accept(ports, 1, 5, 4);
   await time().advance(1_000);
-  expect(offered).toHaveLength(5);
+  expect(workersOf(offered)).toEqual([1, 2, 1, 1, 1]);
+});
+
+it('a worker that has lost a connection, such as without a free descriptor, gets it again', async () => {
+  const { ports, offered, repeated, connect } = await openPorts();
+  await ports.remove(2);
+  const first = await connect();
+  await time().advance(101);
+  expect(repeated).toEqual([first.message]);
+  // It has the second message only, and declines it.
+  decline(ports, 1, first.message.id);
+  expect(offered.map(({ socket }) => socket)).toEqual([first.socket, first.socket]);
+  // A late response to the first message changes nothing.
+  decline(ports, 1, first.message.id);
+  expect(offered).toHaveLength(2);
+  accept(ports, 1, offered[1]?.message.id ?? 0, 1);
+  expect(first.socket.destroyed).toBe(true);
+  expect(workersOf([await connect()])).toEqual([1]);
+});
+
+it('a connection of a worker that hangs goes to one that joins later', async () => {
+  const { ports, offered, connect, rejoin } = await openPorts();
+  await ports.remove(2);
+  const { socket } = await connect();
+  await time().advance(101);
+  await rejoin();
+  expect(offered.slice(1)).toMatchObject([{ worker: 2, socket }]);
+});
+
+it('the time for a connection has a bound', async () => {
+  const { ports, offered, connect } = await openPorts();
+  await ports.remove(2);
+  const { message } = await connect();
+  for (let times = 1; times <= 10; times++) decline(ports, 1, offered.at(-1)?.message.id ?? 0);
+  expect([message.validMs, offered.at(-1)?.message.validMs]).toEqual([75, 4_800]);
 });
 
 it('a port that is in use is the error of the system, in the worker', async () => {
