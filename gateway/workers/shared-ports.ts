@@ -14,7 +14,8 @@ const MAX_DOUBLINGS = 6;
 /** A worker declines a connection after this part of the time: its response needs the rest. */
 const VALID_PART = 3 / 4;
 
-/** The last worker of a port gets those that still wait before it stops listening. */
+/** The last worker of a port gets those that wait when listening ends, within this time. */
+const CLOSE_MS = 1_000;
 const CLOSE_CHECK_MS = 5;
 
 /** What a worker listens to. */
@@ -146,7 +147,9 @@ export class SharedPorts {
     if (port === undefined || worker === undefined) return;
     if (port.workers.size === 1) {
       await waitForIdleBacklog(port.server);
-      while (this.#waiting.some((one) => one.port === port)) await clock.sleep(CLOSE_CHECK_MS);
+      this.#stopListening(port);
+      const deadline = clock.now() + CLOSE_MS;
+      while (this.#isWaitedFor(port) && clock.now() < deadline) await clock.sleep(CLOSE_CHECK_MS);
     }
     this.#removeFrom(port, worker);
   }
@@ -167,25 +170,33 @@ export class SharedPorts {
     return port;
   }
 
+  /** Connections that no worker has accepted are closed with the last one. */
   #removeFrom(port: SharedPort, worker: ReceivingWorker): void {
-    if (port.workers.delete(worker) && port.workers.size === 0) this.#stopListening(port);
-  }
-
-  /** Connections that no worker has accepted are closed. */
-  #stopListening(port: SharedPort): void {
-    this.#ports.delete(port.name);
-    port.server.close();
+    if (!port.workers.delete(worker) || port.workers.size > 0) return;
+    this.#stopListening(port);
     for (const { socket } of this.#waiting.filter((one) => one.port === port)) socket.destroy();
     this.#waiting = this.#waiting.filter((one) => one.port !== port);
   }
 
+  /** The port may be opened again meanwhile. */
+  #stopListening(port: SharedPort): void {
+    if (!port.server.listening) return;
+    this.#ports.delete(port.name);
+    port.server.close();
+  }
+
+  /** Whether a connection to the port is not accepted yet. */
+  #isWaitedFor(port: SharedPort): boolean {
+    const offered = [...this.#workers.values()].flatMap((worker) => worker.offered ?? []);
+    return [...this.#waiting, ...offered].some((one) => one.port === port);
+  }
+
+  /** Each free worker gets the first connection of its ports. */
   #sendWaiting(): void {
-    for (let connection = this.#waiting[0]; connection !== undefined; connection = this.#waiting[0]) {
-      const free = [...connection.port.workers].filter(({ isPending }) => !isPending);
-      const [worker] = free.sort((one, other) => one.open - other.open || one.latest - other.latest);
-      if (worker === undefined) return;
-      this.#waiting.shift();
-      this.#send(worker, connection);
+    const free = [...this.#workers.values()].filter(({ isPending }) => !isPending);
+    for (const worker of free.sort((one, other) => one.open - other.open || one.latest - other.latest)) {
+      const at = this.#waiting.findIndex(({ port }) => port.workers.has(worker));
+      for (const connection of at < 0 ? [] : this.#waiting.splice(at, 1)) this.#send(worker, connection);
     }
   }
 
@@ -215,9 +226,11 @@ export class SharedPorts {
 
   /** The next free worker gets what this one was offered. */
   #withdraw(worker: ReceivingWorker): void {
-    if (worker.offered === undefined) return;
-    clock.clearTimeout(worker.offered.timer);
-    this.#waiting.unshift(worker.offered);
+    const { offered } = worker;
+    if (offered === undefined) return;
+    clock.clearTimeout(offered.timer);
     worker.offered = undefined;
+    if (offered.port.workers.size > 0) this.#waiting.unshift(offered);
+    else offered.socket.destroy();
   }
 }

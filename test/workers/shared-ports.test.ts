@@ -1,9 +1,14 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import type { ConnectionMessage, MessageToPrimary } from '../../gateway/workers/messages.ts';
-import { OPEN_PORT_TOPIC, SharedPorts, type PortResponse } from '../../gateway/workers/shared-ports.ts';
+import {
+  CLOSE_PORT_TOPIC,
+  OPEN_PORT_TOPIC,
+  SharedPorts,
+  type PortResponse,
+} from '../../gateway/workers/shared-ports.ts';
 import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { WorkerPorts } from '../../gateway/workers/worker-ports.ts';
 import { eventually } from '../support/eventually.ts';
@@ -37,7 +42,8 @@ async function openPorts(): Promise<{
   port: number;
   connect: () => Promise<Offered>;
   /** Opens connections that no worker gets yet. */
-  connectMore: (count: number) => Promise<void>;
+  connectMore: (count: number, to?: number) => Promise<void>;
+  links: readonly WorkerLink[];
   /** The second worker opens the port, after it was removed. */
   rejoin: () => Promise<void>;
 }> {
@@ -65,9 +71,9 @@ async function openPorts(): Promise<{
     await eventually(() => offered.length > count);
     return offered.at(-1) as Offered;
   };
-  const openMore = async (count: number): Promise<void> => {
+  const openMore = async (count: number, to = port): Promise<void> => {
     for (let opening = 0; opening < count; opening++) {
-      const client = connect(port, '127.0.0.1');
+      const client = connect(to, '127.0.0.1');
       clients.push(client);
       await once(client, 'connect');
     }
@@ -77,7 +83,7 @@ async function openPorts(): Promise<{
   const request = (topic: string, body: unknown): Promise<unknown> =>
     (links[0] as (typeof links)[0]).request('primary', topic, body);
   const rejoin = (): Promise<void> => join(links[1] as WorkerLink);
-  return { ports, offered, repeated, request, port, connect: open, connectMore: openMore, rejoin };
+  return { ports, offered, repeated, request, port, connect: open, connectMore: openMore, links, rejoin };
 }
 
 function accept(ports: SharedPorts, worker: number, id: number, open: number): void {
@@ -86,6 +92,16 @@ function accept(ports: SharedPorts, worker: number, id: number, open: number): v
 
 function decline(ports: SharedPorts, worker: number, id: number): void {
   ports.responded(worker, { kind: 'connection-response', id, isAccepted: false, open: 0 });
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  const isListening = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  server.close();
+  return isListening;
 }
 
 const workersOf = (offered: readonly Offered[]): number[] => offered.map(({ worker }) => worker);
@@ -201,6 +217,82 @@ it('the time for a connection has a bound', async () => {
   const { message } = await connect();
   for (let times = 1; times <= 10; times++) decline(ports, 1, offered.at(-1)?.message.id ?? 0);
   expect([message.validMs, offered.at(-1)?.message.validMs]).toEqual([75, 4_800]);
+});
+
+it('the last worker that closes a port gets what has connected before, and nothing later', async () => {
+  const { ports, offered, request, port, connect, connectMore } = await openPorts();
+  await ports.remove(2);
+  await connect();
+  await connectMore(2);
+  let isClosed = false;
+  const closing = request(CLOSE_PORT_TOPIC, 'main').then(() => (isClosed = true));
+  await eventually(async () => {
+    await time().advance(0);
+    return isFree(port);
+  });
+  while (offered.length < 3) accept(ports, 1, offered.at(-1)?.message.id ?? 0, offered.length);
+  await time().advance(10);
+  expect(isClosed).toBe(false);
+  accept(ports, 1, offered.at(-1)?.message.id ?? 0, 3);
+  await time().advance(10);
+  await closing;
+  expect(new Set(offered.map(({ socket }) => socket)).size).toBe(3);
+});
+
+it('the last worker that closes a port waits for a second at most', async () => {
+  const { ports, offered, request, connect } = await openPorts();
+  await ports.remove(2);
+  const { socket } = await connect();
+  // The next offer has 3.2 s.
+  for (let times = 1; times <= 5; times++) decline(ports, 1, offered.at(-1)?.message.id ?? 0);
+  let isClosed = false;
+  const closing = request(CLOSE_PORT_TOPIC, 'main').then(() => (isClosed = true));
+  await eventually(async () => {
+    await time().advance(100);
+    return isClosed;
+  });
+  await closing;
+  expect(socket.destroyed).toBe(false);
+  decline(ports, 1, offered.at(-1)?.message.id ?? 0);
+  expect(socket.destroyed).toBe(true);
+});
+
+it('a connection that waits does not delay those of another port', async () => {
+  const { offered, connect, connectMore, links } = await openPorts();
+  const other = links[1] as WorkerLink;
+  const ops = { name: 'ops', host: '127.0.0.1', port: 0 };
+  const { port } = (await other.request('primary', OPEN_PORT_TOPIC, ops)) as { port: number };
+  await connect();
+  await other.request('primary', CLOSE_PORT_TOPIC, 'main');
+  await connectMore(1);
+  await connectMore(1, port);
+  expect(offered.map(({ worker, message }) => [worker, message.port])).toEqual([
+    [1, 'main'],
+    [2, 'ops'],
+  ]);
+});
+
+it('what a worker declines after the port has stopped is closed, and delays no other connection', async () => {
+  const { ports, offered, connect, connectMore, links } = await openPorts();
+  const other = links[1] as WorkerLink;
+  const ops = { name: 'ops', host: '127.0.0.1', port: 0 };
+  const { port } = (await other.request('primary', OPEN_PORT_TOPIC, ops)) as { port: number };
+  const first = await connect();
+  let isClosed = false;
+  const closing = Promise.all(links.map((link) => link.request('primary', CLOSE_PORT_TOPIC, 'main')));
+  void closing.then(() => (isClosed = true));
+  await time().advance(10);
+  expect(isClosed).toBe(false);
+  decline(ports, 1, first.message.id);
+  expect(offered[1]).toMatchObject({ worker: 2, socket: first.socket });
+  await eventually(async () => {
+    await time().advance(100);
+    return isClosed;
+  });
+  decline(ports, 2, offered[1]?.message.id ?? 0);
+  expect(first.socket.destroyed).toBe(true);
+  await connectMore(1, port);
+  expect(offered.at(-1)).toMatchObject({ worker: 2, message: { port: 'ops' } });
 });
 
 it('a port that is in use is the error of the system, in the worker', async () => {
