@@ -129,6 +129,8 @@ export class SharedPorts {
     try {
       const port = await opening;
       this.#numbers.set(name, port.number);
+      // It has stopped meanwhile, with a worker that has ended.
+      if (this.#ports.get(name) !== opening) return await this.#open(request, id);
       const worker = this.#workers.get(id);
       if (worker !== undefined) port.workers.add(worker);
       else if (port.workers.size === 0) this.#stopListening(port);

@@ -295,6 +295,16 @@ it('what a worker declines after the port has stopped is closed, and delays no o
   expect(offered.at(-1)).toMatchObject({ worker: 2, message: { port: 'ops' } });
 });
 
+it('a port that two workers open listens for the second one, also if the first one ends meanwhile', async () => {
+  const { ports, links, connectMore, offered } = await openPorts();
+  const ops = { name: 'ops', host: '127.0.0.1', port: 0 };
+  const opening = Promise.all(links.map((link) => link.request('primary', OPEN_PORT_TOPIC, ops)));
+  void ports.remove(1);
+  const [, response] = (await opening) as [unknown, { port: number }];
+  await connectMore(1, response.port);
+  expect(offered).toMatchObject([{ worker: 2, message: { port: 'ops' } }]);
+});
+
 it('a port that is in use is the error of the system, in the worker', async () => {
   const { request, port } = await openPorts();
   const ops = { name: 'ops', host: '127.0.0.1', port };
