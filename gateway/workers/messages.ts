@@ -40,7 +40,7 @@ export interface ConnectionMessage {
   readonly id: number;
   /** The name of the port. */
   readonly port: string;
-  /** Unix time in ms: other clocks differ between processes. */
+  /** By clock.machineMs(). */
   readonly sentAt: number;
   /** The worker declines it after this time: another one may have got it. */
   readonly validMs: number;

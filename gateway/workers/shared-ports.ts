@@ -211,7 +211,7 @@ export class SharedPorts {
     worker.isPending = true;
     const message: ConnectionMessage = {
       ...{ kind: 'connection', id, port: port.name },
-      ...{ sentAt: clock.unixMs(), validMs: waitMs * VALID_PART },
+      ...{ sentAt: clock.machineMs(), validMs: waitMs * VALID_PART },
     };
     worker.send(message, socket);
     // After pending messages are read: this process may have been busy.

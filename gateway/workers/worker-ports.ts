@@ -40,7 +40,7 @@ export class WorkerPorts {
 
   /** @param socket undefined: it was closed before the message was sent, or the worker has not responded to the first message */
   received({ id, port, sentAt, validMs }: ConnectionMessage, socket: Socket | undefined): void {
-    const isAccepted = socket !== undefined && clock.unixMs() - sentAt <= validMs;
+    const isAccepted = socket !== undefined && clock.machineMs() - sentAt <= validMs;
     if (isAccepted) this.open++;
     this.#send({ kind: 'connection-response', id, isAccepted, open: this.open });
     if (!isAccepted) {
