@@ -12,6 +12,8 @@ export interface Timer {
 export interface Clock {
   /** Monotonic milliseconds, from an unspecified start. */
   now(): number;
+  /** Monotonic milliseconds, the same in all processes of the machine. */
+  machineMs(): number;
   /** Unix time in milliseconds. It jumps when the time of the machine is set. */
   unixMs(): number;
   /** CPU time of the process in milliseconds. */
@@ -35,6 +37,7 @@ export interface SleepOptions {
 /** Calls the global functions of the moment, which tests may replace. */
 const systemClock: Clock = {
   now: () => performance.now(),
+  machineMs: () => Number(process.hrtime.bigint()) / 1e6,
   unixMs: () => Date.now(),
   cpuMs: () => {
     const { user, system } = process.cpuUsage();

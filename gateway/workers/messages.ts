@@ -25,7 +25,7 @@ export type MessageToPrimary =
   /** The event loop of the worker turns. */
   | { readonly kind: 'alive'; readonly open: number };
 
-/** Whether the worker serves the connection with this id, or has received it too late. */
+/** Whether the worker serves the connection that was offered with this id, or has received it too late. */
 export interface ConnectionResponse {
   readonly kind: 'connection-response';
   readonly id: number;
@@ -34,13 +34,13 @@ export interface ConnectionResponse {
   readonly open: number;
 }
 
-/** Comes with a socket. */
+/** An offer of a connection. It comes with a socket; again, without one, if the worker has not responded in time. */
 export interface ConnectionMessage {
   readonly kind: 'connection';
   readonly id: number;
   /** The name of the port. */
   readonly port: string;
-  /** Unix time in ms: other clocks differ between processes. */
+  /** By clock.machineMs(). */
   readonly sentAt: number;
   /** The worker declines it after this time: another one may have got it. */
   readonly validMs: number;

@@ -35,6 +35,8 @@ export function openWorkerLink(id: number, count: number, log: Log, events: Work
     else link.received(message);
   });
   process.once('disconnect', events.end);
+  // The primary has ended before, while this process loaded its modules.
+  if (!process.connected) events.end();
   clock
     .setInterval(() => {
       send({ kind: 'alive', open: ports.open });

@@ -9,10 +9,13 @@ export const CLOSE_PORT_TOPIC = 'close-port';
 
 /** A worker accepts a connection within this time, or another one gets it; twice the time at each further attempt. */
 const ACCEPT_MS = 100;
+/** The time doubles this often: a worker that needs more hangs, and is replaced. */
+const MAX_DOUBLINGS = 6;
 /** A worker declines a connection after this part of the time: its response needs the rest. */
 const VALID_PART = 3 / 4;
 
-/** The last worker of a port gets those that still wait before it stops listening. */
+/** The last worker of a port gets those that wait when listening ends, within this time. */
+const CLOSE_MS = 1_000;
 const CLOSE_CHECK_MS = 5;
 
 /** What a worker listens to. */
@@ -26,7 +29,7 @@ export interface PortRequest {
 /** The port of the system, or the members of its error. */
 export type PortResponse = { readonly port: number } | { readonly error: object };
 
-type SendConnection = (message: ConnectionMessage, socket: Socket) => void;
+type SendConnection = (message: ConnectionMessage, socket: Socket | undefined) => void;
 
 interface SharedPort {
   readonly name: string;
@@ -44,13 +47,14 @@ interface ReceivingWorker {
   offered: Connection | undefined;
   /** It has not responded to the latest connection that it was sent, and gets no other one meanwhile. */
   isPending: boolean;
-  /** The place of its latest connection, among those that all workers were sent. */
+  /** The id of the latest offer to it. */
   latest: number;
 }
 
 /** A connection that no worker has accepted yet. */
 interface Connection {
-  readonly id: number;
+  /** Of its latest offer to a worker. */
+  id: number;
   readonly port: SharedPort;
   readonly socket: Socket;
   attempts: number;
@@ -68,8 +72,8 @@ export class SharedPorts {
   readonly #numbers = new Map<string, number>();
   /** The next one is first. */
   #waiting: Connection[] = [];
+  /** Offers have ids in ascending order. */
   #lastId = 0;
-  #sent = 0;
 
   serve(router: MessageRouter): void {
     router.on(OPEN_PORT_TOPIC, (request: PortRequest, worker) => this.#open(request, worker));
@@ -95,12 +99,15 @@ export class SharedPorts {
   }
 
   /** The worker has read the message about a connection. */
-  responded(id: number, { id: connection, isAccepted, open }: ConnectionResponse): void {
+  responded(id: number, { id: offer, isAccepted, open }: ConnectionResponse): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
-    [worker.open, worker.isPending] = [open, false];
+    worker.open = open;
+    // A second response to an earlier offer.
+    if (worker.latest !== offer) return;
+    worker.isPending = false;
     this.#withdraw(worker);
-    const at = isAccepted ? this.#waiting.findIndex((one) => one.id === connection) : -1;
+    const at = isAccepted ? this.#waiting.findIndex((one) => one.id === offer) : -1;
     // The worker has a descriptor of its own.
     if (at >= 0) this.#waiting.splice(at, 1)[0]?.socket.destroy();
     this.#sendWaiting();
@@ -122,9 +129,12 @@ export class SharedPorts {
     try {
       const port = await opening;
       this.#numbers.set(name, port.number);
+      // It has stopped meanwhile, with a worker that has ended.
+      if (this.#ports.get(name) !== opening) return await this.#open(request, id);
       const worker = this.#workers.get(id);
       if (worker !== undefined) port.workers.add(worker);
       else if (port.workers.size === 0) this.#stopListening(port);
+      this.#sendWaiting();
       return { port: port.number };
     } catch (error) {
       if (this.#ports.get(name) === opening) this.#ports.delete(name);
@@ -139,7 +149,9 @@ export class SharedPorts {
     if (port === undefined || worker === undefined) return;
     if (port.workers.size === 1) {
       await waitForIdleBacklog(port.server);
-      while (this.#waiting.some((one) => one.port === port)) await clock.sleep(CLOSE_CHECK_MS);
+      this.#stopListening(port);
+      const deadline = clock.now() + CLOSE_MS;
+      while (this.#isWaitedFor(port) && clock.now() < deadline) await clock.sleep(CLOSE_CHECK_MS);
     }
     this.#removeFrom(port, worker);
   }
@@ -154,61 +166,73 @@ export class SharedPorts {
     server.on('error', () => undefined);
     const port = { name, server, number: (server.address() as AddressInfo).port, workers: new Set<ReceivingWorker>() };
     server.on('connection', (socket) => {
-      this.#waiting.push({ id: ++this.#lastId, port, socket, attempts: 0, timer: undefined });
+      this.#waiting.push({ id: 0, port, socket, attempts: 0, timer: undefined });
       this.#sendWaiting();
     });
     return port;
   }
 
+  /** Connections that no worker has accepted are closed with the last one. */
   #removeFrom(port: SharedPort, worker: ReceivingWorker): void {
-    if (port.workers.delete(worker) && port.workers.size === 0) this.#stopListening(port);
-  }
-
-  /** Connections that no worker has accepted are closed. */
-  #stopListening(port: SharedPort): void {
-    this.#ports.delete(port.name);
-    port.server.close();
+    if (!port.workers.delete(worker) || port.workers.size > 0) return;
+    this.#stopListening(port);
     for (const { socket } of this.#waiting.filter((one) => one.port === port)) socket.destroy();
     this.#waiting = this.#waiting.filter((one) => one.port !== port);
   }
 
+  /** The port may be opened again meanwhile. */
+  #stopListening(port: SharedPort): void {
+    if (!port.server.listening) return;
+    this.#ports.delete(port.name);
+    port.server.close();
+  }
+
+  /** Whether a connection to the port is not accepted yet. */
+  #isWaitedFor(port: SharedPort): boolean {
+    const offered = [...this.#workers.values()].flatMap((worker) => worker.offered ?? []);
+    return [...this.#waiting, ...offered].some((one) => one.port === port);
+  }
+
+  /** Each free worker gets the first connection of its ports. */
   #sendWaiting(): void {
-    for (let connection = this.#waiting[0]; connection !== undefined; connection = this.#waiting[0]) {
-      const free = [...connection.port.workers].filter(({ isPending }) => !isPending);
-      const [worker] = free.sort((one, other) => one.open - other.open || one.latest - other.latest);
-      if (worker === undefined) return;
-      this.#waiting.shift();
-      this.#send(worker, connection);
+    const free = [...this.#workers.values()].filter(({ isPending }) => !isPending);
+    for (const worker of free.sort((one, other) => one.open - other.open || one.latest - other.latest)) {
+      const at = this.#waiting.findIndex(({ port }) => port.workers.has(worker));
+      for (const connection of at < 0 ? [] : this.#waiting.splice(at, 1)) this.#send(worker, connection);
     }
   }
 
   #send(worker: ReceivingWorker, connection: Connection): void {
-    const { id, port, socket } = connection;
-    const attempt = connection.attempts++;
-    const waitMs = port.workers.size === 1 ? Infinity : ACCEPT_MS * 2 ** attempt;
+    const { port, socket } = connection;
+    const id = ++this.#lastId;
+    const waitMs = ACCEPT_MS * 2 ** Math.min(connection.attempts++, MAX_DOUBLINGS);
+    connection.id = worker.latest = id;
     worker.offered = connection;
     worker.isPending = true;
-    worker.latest = ++this.#sent;
-    worker.send(
-      { kind: 'connection', id, port: port.name, sentAt: clock.unixMs(), validMs: waitMs * VALID_PART },
-      socket,
-    );
-    if (waitMs === Infinity) return;
+    const message: ConnectionMessage = {
+      ...{ kind: 'connection', id, port: port.name },
+      ...{ sentAt: clock.machineMs(), validMs: waitMs * VALID_PART },
+    };
+    worker.send(message, socket);
     // After pending messages are read: this process may have been busy.
     connection.timer = clock.setTimeout(() => {
       clock.setImmediate(() => {
-        // The worker may have got it again meanwhile.
-        if (worker.offered === connection && connection.attempts === attempt + 1) this.#withdraw(worker);
+        if (worker.offered !== connection || connection.id !== id) return;
+        this.#withdraw(worker);
         this.#sendWaiting();
+        // Node drops the first message if the worker has no free descriptor. The worker declines this one.
+        worker.send(message, undefined);
       });
     }, waitMs);
   }
 
   /** The next free worker gets what this one was offered. */
   #withdraw(worker: ReceivingWorker): void {
-    if (worker.offered === undefined) return;
-    clock.clearTimeout(worker.offered.timer);
-    this.#waiting.unshift(worker.offered);
+    const { offered } = worker;
+    if (offered === undefined) return;
+    clock.clearTimeout(offered.timer);
     worker.offered = undefined;
+    if (offered.port.workers.size > 0) this.#waiting.unshift(offered);
+    else offered.socket.destroy();
   }
 }

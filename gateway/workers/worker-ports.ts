@@ -38,9 +38,9 @@ export class WorkerPorts {
     await this.#request(CLOSE_PORT_TOPIC, name);
   }
 
-  /** @param socket undefined: the primary has closed it before the message was sent */
+  /** @param socket undefined: it was closed before the message was sent, or the worker has not responded to the first message */
   received({ id, port, sentAt, validMs }: ConnectionMessage, socket: Socket | undefined): void {
-    const isAccepted = socket !== undefined && clock.unixMs() - sentAt <= validMs;
+    const isAccepted = socket !== undefined && clock.machineMs() - sentAt <= validMs;
     if (isAccepted) this.open++;
     this.#send({ kind: 'connection-response', id, isAccepted, open: this.open });
     if (!isAccepted) {

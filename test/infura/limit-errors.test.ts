@@ -1,12 +1,16 @@
 import { JsonRpcProvider } from 'ethers';
 import { createPublicClient, http } from 'viem';
-import { describe, expect, it } from 'vitest';
-import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
+import { OpenCounts, serveOpenCounts } from '../../gateway/limits/open-counts.ts';
 import { estimate, limited, storage, type Limited } from '../limits/limited.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
-import { staysTrueFor } from '../support/eventually.ts';
-import { network } from '../support/gateway.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { linkedWorkers } from '../workers/linked-workers.ts';
 
 /** Infura's documents "Avoid rate limiting" and "Set rate limits", read on 2026-11-30. `details` is a sentence of the service. */
 const published: readonly { readonly of: string; readonly permissions: PermissionChange; readonly error: object }[] = [
@@ -144,6 +148,45 @@ describe('with errors: infura, a message that does not fit into the day', () => 
     // Longer than the interval of the checks.
     await staysTrueFor(600, () => [idle, active].every(({ socket }) => socket.readyState === socket.OPEN));
     expect(await active.call(method, params)).toHaveProperty('result');
+  });
+});
+
+describe('with errors: infura, a socket that opens later stays open, although a quota was used up', () => {
+  /** Longer than the interval of the checks. */
+  const staysOpen = async (gateway: TestGateway): Promise<void> => {
+    const { socket } = await openCaller(socketUrl(gateway, 'test'));
+    await staysTrueFor(600, () => socket.readyState === socket.OPEN);
+  };
+
+  it('by the last socket before it, which its client has closed', async () => {
+    const one = await limited();
+    await one.setPermissions({ daily: '1', errors: 'infura' });
+    const { socket, call, closed } = await openCaller(socketUrl(one.gateway, 'test'));
+    await call(...storage);
+    expect(await call(...storage)).toHaveProperty('error');
+    socket.terminate();
+    await closed;
+    const open = async (): Promise<unknown> =>
+      (await readMetrics(one.gateway.address)).value('gatehouse_websockets_open', { network: 'test' });
+    await eventually(async () => (await open()) === 0);
+    await one.setPermissions({ daily: '100' });
+    await staysOpen(one.gateway);
+  });
+
+  it('in another worker, while this one had no socket', async () => {
+    const { workers, links } = await linkedWorkers(2);
+    serveOpenCounts(workers.router);
+    const node = await startFakeNode({ chainId: 7 });
+    const networks = { test: network(7, [node.url], { errors: 'infura' }) };
+    const gateway = await startGateway(networks, {}, undefined, links[1]);
+    onTestFinished(async () => {
+      await gateway.stop();
+      await node.close();
+    });
+    new OpenCounts(links[0]).reportUsedUp(keyIdOf(digestOf(gateway.key)));
+    // The worker has all messages before this request.
+    await links[0]?.requestOthers('', undefined);
+    await staysOpen(gateway);
   });
 });
 

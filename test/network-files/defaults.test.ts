@@ -127,6 +127,19 @@ describe('defaults.yaml', () => {
     ]);
   });
 
+  it('has an error for a name that is a method of no network, also if networks differ in the similar names', () => {
+    const defaults = `route:\n  eth_sendRawTransactoin: [one]\nunits:\n  eth_cal: 5\n  eth_chainId: 2\n${upstreams}`;
+    const networks = {
+      'base.yaml': `${base}methods: [eth, net]\n`,
+      'op.yaml': `${optimism}methods: [net, eth_chainId]\n`,
+      'third.yaml': 'name: Third\nchainId: 3\nmethods: [net, web3]\n',
+    };
+    expect(diagnosticsWith(defaults, networks)).toEqual([
+      'defaults.yaml:2:3 route.eth_sendRawTransactoin is no method of the network; did you mean eth_sendRawTransaction? (for base.yaml and 2 more)',
+      'defaults.yaml:4:3 units.eth_cal is no method of the network; did you mean eth_call? (for base.yaml and 2 more)',
+    ]);
+  });
+
   it('leaves the positions of what network files have', () => {
     expect(diagnosticsWith('maxLagBlocks: 0\n', { 'base.yaml': `${base}maxLagBlocks: -1\n${upstreams}` })).toEqual([
       'defaults.yaml:1:15 maxLagBlocks: expected whole number from 1 to 100000',

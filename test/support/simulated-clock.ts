@@ -32,6 +32,10 @@ export class SimulatedClock implements Clock {
     return this.#now;
   }
 
+  machineMs(): number {
+    return this.now();
+  }
+
   unixMs(): number {
     return this.#now + this.#unixOffsetMs;
   }

@@ -1,9 +1,14 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { afterEach, expect, it } from 'vitest';
-import { clock } from '../../gateway/clock/clock.ts';
+import { connect, createServer, type Socket } from 'node:net';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { ConnectionMessage, MessageToPrimary } from '../../gateway/workers/messages.ts';
-import { OPEN_PORT_TOPIC, SharedPorts, type PortResponse } from '../../gateway/workers/shared-ports.ts';
+import {
+  CLOSE_PORT_TOPIC,
+  OPEN_PORT_TOPIC,
+  SharedPorts,
+  type PortResponse,
+} from '../../gateway/workers/shared-ports.ts';
+import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { WorkerPorts } from '../../gateway/workers/worker-ports.ts';
 import { eventually } from '../support/eventually.ts';
 import { simulateTime } from '../support/simulate-time.ts';
@@ -29,35 +34,45 @@ afterEach(async () => {
 async function openPorts(): Promise<{
   ports: SharedPorts;
   offered: Offered[];
+  /** Offers that workers were sent again, without a socket. */
+  repeated: ConnectionMessage[];
   /** To the primary, from the first worker. */
   request: (topic: string, body: unknown) => Promise<unknown>;
   port: number;
   connect: () => Promise<Offered>;
   /** Opens connections that no worker gets yet. */
-  connectMore: (count: number) => Promise<void>;
+  connectMore: (count: number, to?: number) => Promise<void>;
+  links: readonly WorkerLink[];
+  /** The second worker opens the port, after it was removed. */
+  rejoin: () => Promise<void>;
 }> {
   const { workers, links } = await linkedWorkers(2);
   const ports = new SharedPorts();
   const offered: Offered[] = [];
+  const repeated: ConnectionMessage[] = [];
   const clients: Socket[] = [];
   opened.push({ ports, clients });
   ports.serve(workers.router);
   let port = 0;
-  for (const link of links) {
-    ports.add(link.id, (message, socket) => offered.push({ worker: link.id, message, socket }));
+  const join = async (link: WorkerLink): Promise<void> => {
+    ports.add(link.id, (message, socket) => {
+      if (socket === undefined) repeated.push(message);
+      else offered.push({ worker: link.id, message, socket });
+    });
     const request = { name: 'main', host: '127.0.0.1', port: 0 };
     const response = (await link.request('primary', OPEN_PORT_TOPIC, request)) as { port: number };
     port = response.port;
-  }
+  };
+  for (const link of links) await join(link);
   const open = async (): Promise<Offered> => {
     const count = offered.length;
     clients.push(connect(port, '127.0.0.1'));
     await eventually(() => offered.length > count);
     return offered.at(-1) as Offered;
   };
-  const openMore = async (count: number): Promise<void> => {
+  const openMore = async (count: number, to = port): Promise<void> => {
     for (let opening = 0; opening < count; opening++) {
-      const client = connect(port, '127.0.0.1');
+      const client = connect(to, '127.0.0.1');
       clients.push(client);
       await once(client, 'connect');
     }
@@ -66,7 +81,8 @@ async function openPorts(): Promise<{
   };
   const request = (topic: string, body: unknown): Promise<unknown> =>
     (links[0] as (typeof links)[0]).request('primary', topic, body);
-  return { ports, offered, request, port, connect: open, connectMore: openMore };
+  const rejoin = (): Promise<void> => join(links[1] as WorkerLink);
+  return { ports, offered, repeated, request, port, connect: open, connectMore: openMore, links, rejoin };
 }
 
 function accept(ports: SharedPorts, worker: number, id: number, open: number): void {
@@ -75,6 +91,16 @@ function accept(ports: SharedPorts, worker: number, id: number, open: number): v
 
 function decline(ports: SharedPorts, worker: number, id: number): void {
   ports.responded(worker, { kind: 'connection-response', id, isAccepted: false, open: 0 });
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  const isListening = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  server.close();
+  return isListening;
 }
 
 const workersOf = (offered: readonly Offered[]): number[] => offered.map(({ worker }) => worker);
@@ -112,10 +138,10 @@ it('a connection that is not accepted within 100 ms goes to another worker, and 
   expect(workersOf(offered)).toEqual([1]);
   await time().advance(2);
   expect(workersOf(offered)).toEqual([1, 2]);
-  expect(offered[1]).toMatchObject({ socket, message: { id: message.id } });
+  expect(offered[1]?.socket).toBe(socket);
   // The late worker declines it, also if it reads the message before the primary has read another one.
   expect(message.validMs).toBeLessThan(100);
-  accept(ports, 2, message.id, 5);
+  accept(ports, 2, offered[1]?.message.id ?? 0, 5);
   expect(socket.destroyed).toBe(true);
   accept(ports, 2, (await connect()).message.id, 6);
   await connect();
@@ -133,8 +159,8 @@ it('a connection that two workers get too late goes to each for twice the time a
   expect(workersOf(offered)).toEqual([1, 2]);
   decline(ports, 1, message.id);
   expect(workersOf(offered)).toEqual([1, 2, 1]);
-  decline(ports, 2, message.id);
-  decline(ports, 1, message.id);
+  decline(ports, 2, 2);
+  decline(ports, 1, 3);
   expect(workersOf(offered)).toEqual([1, 2, 1, 2]);
   const valid = offered.map((each) => each.message.validMs);
   expect(valid).toEqual([1, 2, 4, 8].map((times) => times * (valid[0] as number)));
@@ -150,11 +176,132 @@ it('what a worker that ends has not accepted goes to another one, each connectio
   await ports.remove(2);
   expect(workersOf(offered)).toEqual([1, 2, 1]);
   accept(ports, 1, third.message.id, 2);
-  expect(offered[3]).toEqual({ ...second, worker: 1, message: { ...second.message, validMs: Infinity } });
-  accept(ports, 1, second.message.id, 3);
-  expect(offered.map(({ message }) => message.id)).toEqual([1, 2, 3, 2, 4]);
+  expect([offered[3]?.worker, offered[3]?.socket]).toEqual([1, second.socket]);
+  accept(ports, 1, 4, 3);
+  expect(new Set(offered.map(({ socket }) => socket)).size).toBe(4);
+  accept(ports, 1, 5, 4);
   await time().advance(1_000);
-  expect(offered).toHaveLength(5);
+  expect(workersOf(offered)).toEqual([1, 2, 1, 1, 1]);
+});
+
+it('a worker that has lost a connection, such as without a free descriptor, gets it again', async () => {
+  const { ports, offered, repeated, connect } = await openPorts();
+  await ports.remove(2);
+  const first = await connect();
+  await time().advance(101);
+  expect(repeated).toEqual([first.message]);
+  // It has the second message only, and declines it.
+  decline(ports, 1, first.message.id);
+  expect(offered.map(({ socket }) => socket)).toEqual([first.socket, first.socket]);
+  // A late response to the first message changes nothing.
+  decline(ports, 1, first.message.id);
+  expect(offered).toHaveLength(2);
+  accept(ports, 1, offered[1]?.message.id ?? 0, 1);
+  expect(first.socket.destroyed).toBe(true);
+  expect(workersOf([await connect()])).toEqual([1]);
+});
+
+it('a connection of a worker that hangs goes to one that joins later', async () => {
+  const { ports, offered, connect, rejoin } = await openPorts();
+  await ports.remove(2);
+  const { socket } = await connect();
+  await time().advance(101);
+  await rejoin();
+  expect(offered.slice(1)).toMatchObject([{ worker: 2, socket }]);
+});
+
+it('the time for a connection has a bound', async () => {
+  const { ports, offered, connect } = await openPorts();
+  await ports.remove(2);
+  const { message } = await connect();
+  for (let times = 1; times <= 10; times++) decline(ports, 1, offered.at(-1)?.message.id ?? 0);
+  expect([message.validMs, offered.at(-1)?.message.validMs]).toEqual([75, 4_800]);
+});
+
+it('the last worker that closes a port gets what has connected before, and nothing later', async () => {
+  const { ports, offered, request, port, connect, connectMore } = await openPorts();
+  await ports.remove(2);
+  await connect();
+  await connectMore(2);
+  let isClosed = false;
+  const closing = request(CLOSE_PORT_TOPIC, 'main').then(() => (isClosed = true));
+  await eventually(async () => {
+    await time().advance(0);
+    return isFree(port);
+  });
+  while (offered.length < 3) accept(ports, 1, offered.at(-1)?.message.id ?? 0, offered.length);
+  await time().advance(10);
+  expect(isClosed).toBe(false);
+  accept(ports, 1, offered.at(-1)?.message.id ?? 0, 3);
+  await time().advance(10);
+  await closing;
+  expect(new Set(offered.map(({ socket }) => socket)).size).toBe(3);
+});
+
+it('the last worker that closes a port waits for a second at most', async () => {
+  const { ports, offered, request, connect } = await openPorts();
+  await ports.remove(2);
+  const { socket } = await connect();
+  // The next offer has 3.2 s.
+  for (let times = 1; times <= 5; times++) decline(ports, 1, offered.at(-1)?.message.id ?? 0);
+  let isClosed = false;
+  const closing = request(CLOSE_PORT_TOPIC, 'main').then(() => (isClosed = true));
+  await eventually(async () => {
+    await time().advance(100);
+    return isClosed;
+  });
+  await closing;
+  expect(socket.destroyed).toBe(false);
+  decline(ports, 1, offered.at(-1)?.message.id ?? 0);
+  expect(socket.destroyed).toBe(true);
+});
+
+it('a connection that waits does not delay those of another port', async () => {
+  const { offered, connect, connectMore, links } = await openPorts();
+  const other = links[1] as WorkerLink;
+  const ops = { name: 'ops', host: '127.0.0.1', port: 0 };
+  const { port } = (await other.request('primary', OPEN_PORT_TOPIC, ops)) as { port: number };
+  await connect();
+  await other.request('primary', CLOSE_PORT_TOPIC, 'main');
+  await connectMore(1);
+  await connectMore(1, port);
+  expect(offered.map(({ worker, message }) => [worker, message.port])).toEqual([
+    [1, 'main'],
+    [2, 'ops'],
+  ]);
+});
+
+it('what a worker declines after the port has stopped is closed, and delays no other connection', async () => {
+  const { ports, offered, connect, connectMore, links } = await openPorts();
+  const other = links[1] as WorkerLink;
+  const ops = { name: 'ops', host: '127.0.0.1', port: 0 };
+  const { port } = (await other.request('primary', OPEN_PORT_TOPIC, ops)) as { port: number };
+  const first = await connect();
+  let isClosed = false;
+  const closing = Promise.all(links.map((link) => link.request('primary', CLOSE_PORT_TOPIC, 'main')));
+  void closing.then(() => (isClosed = true));
+  await time().advance(10);
+  expect(isClosed).toBe(false);
+  decline(ports, 1, first.message.id);
+  expect(offered[1]).toMatchObject({ worker: 2, socket: first.socket });
+  await eventually(async () => {
+    await time().advance(100);
+    return isClosed;
+  });
+  decline(ports, 2, offered[1]?.message.id ?? 0);
+  expect(first.socket.destroyed).toBe(true);
+  await connectMore(1, port);
+  expect(offered.at(-1)).toMatchObject({ worker: 2, message: { port: 'ops' } });
+});
+
+it('a port that two workers open listens for the second one, also if the first one ends meanwhile', async () => {
+  const { ports, links, connectMore, offered } = await openPorts();
+  const ops = { name: 'ops', host: '127.0.0.1', port: 0 };
+  const opening = Promise.all(links.map((link) => link.request('primary', OPEN_PORT_TOPIC, ops)));
+  void ports.remove(1);
+  const [, response] = (await opening) as [unknown, { port: number }];
+  await connectMore(1, response.port);
+  expect(offered).toMatchObject([{ worker: 2, message: { port: 'ops' } }]);
 });
 
 it('a port that is in use is the error of the system, in the worker', async () => {
@@ -175,11 +322,13 @@ it('a worker declines a connection that it receives too late, before it reads fr
   await ports.listen({ name: 'main', host: '127.0.0.1', port: 0 }, (socket) => used.push(socket));
   const [first, second] = [await connect(), await connect()];
   const [message, other] = [
-    { ...first.message, id: 1, sentAt: clock.unixMs() },
-    { ...second.message, id: 2, sentAt: clock.unixMs() },
+    { ...first.message, id: 1 },
+    { ...second.message, id: 2 },
   ];
   ports.received(message, first.socket);
   await time().advance(message.validMs + 1);
+  // The time of the machine is set back meanwhile.
+  vi.spyOn(time(), 'unixMs').mockReturnValue(0);
   ports.received(other, second.socket);
   ports.received({ ...message, id: 3 }, undefined);
   expect(sent).toEqual([

@@ -91,8 +91,10 @@ export function joinShared(
     for (const diagnostic of diagnostics) {
       const position = positionOf(diagnostic);
       if (diagnostic.isInDefaults !== true || known.has(position)) continue;
-      const { files } = joined.get(position) ?? { files: [] };
-      joined.set(position, { diagnostic, files: [...files, basename(file)] });
+      // The suggestion for a name differs between networks. The first one is reported.
+      const name = diagnostic.ofAllWith?.join('.') ?? position;
+      const group = joined.get(name) ?? { diagnostic, files: [] };
+      joined.set(name, { ...group, files: [...group.files, basename(file)] });
     }
   }
   const reportable = [...joined.values()].filter(

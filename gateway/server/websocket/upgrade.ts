@@ -194,7 +194,10 @@ export class WebSocketUpgrades {
     network.sockets.opened();
     keySessions.add(session);
     this.#keySessions.set(name, keySessions);
-    this.#timer ??= clock
+    if (this.#timer !== undefined) return;
+    // Those that were used up while no socket was open.
+    this.#counts.takeUsedUp();
+    this.#timer = clock
       .setInterval(() => {
         this.#tick();
       }, TICK_MS)
