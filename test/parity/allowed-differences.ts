@@ -14,6 +14,14 @@ const blockMethods = [
   'eth_getUncleByBlockNumberAndIndex',
 ];
 
+const bundlerMethods = [
+  'eth_sendUserOperation',
+  'eth_estimateUserOperationGas',
+  'eth_getUserOperationByHash',
+  'eth_getUserOperationReceipt',
+  'eth_supportedEntryPoints',
+];
+
 /** Where the gateway's bytes differ from the node's, and what requires it. Each row must apply at least once in a run. */
 export const onEveryNode: readonly AllowedDifference[] = [
   {
@@ -101,7 +109,7 @@ export const onAnvil: readonly AllowedDifference[] = [
 
 export const onGeth: readonly AllowedDifference[] = [
   {
-    methods: ['eth_getAccountInfo'],
+    methods: ['eth_getAccountInfo', 'eth_getBlockAccessList', ...bundlerMethods],
     at: /^\.error\.message$/,
     fits: (node, gateway) => isText(node, 'the method ') && isText(gateway, 'The method '),
     reason: 'An unsupported method is the error -32601 in the words of docs/errors.md.',
