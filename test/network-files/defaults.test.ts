@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { networkOptions } from '../../gateway/network-files/options/network-options.ts';
+import { verifyOptions } from '../../gateway/network-files/options/verify-option.ts';
 import { diagnosticsIn, loadFiles } from './load.ts';
 
 const base = 'name: Base\nchainId: 8453\n';
@@ -112,8 +113,18 @@ describe('defaults.yaml', () => {
     expect(network).toMatchObject({
       bounds: { maxBlockRange: 1000, maxAddresses: 5, maxResponseBytes: 25_000_000 },
       failsafe: { '*': { timeoutMs: 3000, maxAttempts: 2 }, eth_getLogs: { timeoutMs: 8000, hedgeAfterMs: 'off' } },
-      verify: { nulls: 'always' },
+      verify: { level: 'enforce', nulls: 'always' },
     });
+  });
+
+  it.each([
+    ['verify: enforce', 'verify: { nulls: always }', { level: 'enforce', nulls: 'always' }],
+    ['verify: { nulls: always }', 'verify: enforce', { level: 'enforce', nulls: 'always' }],
+    ['verify: { level: { eth_call: require } }', 'verify: off', { level: 'off' }],
+    ['verify: enforce', '', { level: 'enforce' }],
+  ])('merges a level of verify with a map: %s, and %s', (defaults, own, expected) => {
+    const [network] = loadFiles({ 'defaults.yaml': `${defaults}\n${upstreams}`, 'base.yaml': `${base}${own}\n` });
+    expect(verifyOptions(network?.verify ?? 'off')).toEqual(verifyOptions(expected as never));
   });
 
   it('has the position of each member of a map that both files have', () => {

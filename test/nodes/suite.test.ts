@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { onGeth } from '../parity/allowed-differences.ts';
+import { inConversations, onGeth } from '../parity/allowed-differences.ts';
 import type { AllowedDifference } from '../parity/compare-outcomes.ts';
 import { httpEndpoint, openWebSocketEndpoint, type RpcEndpoint } from '../parity/rpc-endpoint.ts';
 import { socketUrl } from '../server/websocket/caller.ts';
@@ -13,6 +13,7 @@ import { importSuiteChain, type Geth, type SuiteChain } from './geth.ts';
 import { readConversations, suiteFolder, type Conversation } from './suite/conversations.ts';
 import { compareOutcomes, playSuite, type Comparison, type Outcomes } from './suite/play-suite.ts';
 
+const allowed = [...onGeth, ...inConversations];
 const page = join(packageRoot, 'docs/parity.md');
 const transports = ['HTTP', 'WebSocket'] as const;
 const modes = transports.flatMap((transport) => [
@@ -73,7 +74,7 @@ describe(`the conversations of execution-apis on geth ${GETH_VERSION}`, () => {
         return all;
       }),
     );
-    const comparison = compareOutcomes(conversations, direct.get(transport) as Outcomes, outcomes, onGeth);
+    const comparison = compareOutcomes(conversations, direct.get(transport) as Outcomes, outcomes, allowed);
     compared.set(mode, comparison);
     expect(comparison.different).toEqual([]);
   });
@@ -127,7 +128,7 @@ function differenceRows(): string[][] {
   for (const { allowed } of compared.values()) {
     for (const [row, names] of allowed) byReason.set(row, new Set([...(byReason.get(row) ?? []), ...names]));
   }
-  const used = onGeth.filter((row) => byReason.has(row));
+  const used = allowed.filter((row) => byReason.has(row));
   return [
     ['reason', 'conversations'],
     ...used.map((row) => [row.reason, [...(byReason.get(row) ?? [])].map((name) => `\`${name}\``).join(', ')]),

@@ -121,6 +121,10 @@ export const onGeth: readonly AllowedDifference[] = [
     reason:
       '`totalDifficulty` is null: the specification names it and does not call it optional. geth 1.17.5 has none.',
   },
+];
+
+/** In the conversations of execution-apis only, some of which send invalid parameters. */
+export const inConversations: readonly AllowedDifference[] = [
   {
     at: /^\.error\.message$/,
     fits: (_, gateway) => isText(gateway, 'invalid params: '),

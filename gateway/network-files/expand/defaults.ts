@@ -4,6 +4,7 @@ import { compileFileSchema } from '../options/network-schema.ts';
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts';
 import { explainErrors } from '../diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from '../diagnostics/parse-yaml.ts';
+import { verifyLevels } from '../options/verify-option.ts';
 import { networkOptions, successors } from '../options/network-options.ts';
 import { defaultsSchema, identifying } from '../options/network-schema.ts';
 
@@ -43,16 +44,22 @@ export function readDefaults(yaml: string): { readonly defaults?: Defaults; read
 
 /** Maps are merged member by member. Another value of the network file replaces that of defaults.yaml as a whole. */
 export function mergeDefaults(own: Merged, defaults: Defaults | undefined): Merged {
-  const { value } = own;
-  if (defaults === undefined || !isObject(value)) return own;
+  if (defaults === undefined || !isObject(own.value)) return own;
+  const [shared, value] = [defaults.members, own.value].map(withVerifyMap) as [JsonObject, JsonObject];
   return {
-    value: mergeMaps(defaults.members, value),
+    value: mergeMaps(shared, value),
     locate: (diagnostic) => {
       const { path, isOfAll } = diagnostic;
-      if (!isInherited(path, defaults.members, value)) return own.locate(diagnostic);
+      if (!isInherited(path, shared, value)) return own.locate(diagnostic);
       return { ...defaults.locate(diagnostic), isInDefaults: true, ...(isOfAll && { ofAllWith: path }) };
     },
   };
+}
+
+/** A level is short for a map. */
+function withVerifyMap({ verify, ...others }: JsonObject): JsonObject {
+  if (verify === undefined) return others;
+  return { ...others, verify: verifyLevels.some((level) => level === verify) ? { level: verify } : verify };
 }
 
 function mergeMaps(shared: JsonObject, own: JsonObject): JsonObject {
