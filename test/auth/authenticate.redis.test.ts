@@ -50,7 +50,7 @@ describe('while Redis is available', () => {
       account: id,
       share: new KeyShare(id),
       capabilities: {
-        ...{ explain: false, private: false, verify: false, verifyLevel: 'off', overridesAllowlists: false },
+        ...{ explain: false, private: false, verify: false, verifyLevel: 'off' },
       },
     });
     for (let n = 0; n < 100; n += 1) expect(auth.authenticator.authenticate(key, address)).toBe(access);
