@@ -78,7 +78,7 @@ describe('an installation without development packages', () => {
 
   it('has no sources and no tests', () => {
     const files = readdirSync(installation, { recursive: true, encoding: 'utf8' });
-    expect(files.filter((name) => /\.ts$|\.map$|test|node_modules/.test(name))).toEqual([]);
+    expect(files.filter((name) => /\.ts$|\.map$|(^|\/)test(\/|$)|\.test\.|node_modules/.test(name))).toEqual([]);
   });
 
   it('runs the compiled code even if sources look newer', async () => {
