@@ -42,6 +42,19 @@ async function openWithNewKey(): Promise<{ key: string; caller: Caller }> {
   return { key, caller };
 }
 
+/** Waits until the key needs no lookup: the report that it was created may come after its first one. */
+async function untilCached(key: string): Promise<void> {
+  const hits = async (): Promise<number> =>
+    (await readMetrics(gateway.address)).value('gatehouse_key_lookups_total', { outcome: 'hit' }) ?? 0;
+  await scenarioPause(600);
+  await eventually(async () => {
+    const before = await hits();
+    const body = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
+    expect((await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body })).status).toBe(200);
+    return (await hits()) > before;
+  });
+}
+
 async function closing({ closed }: Caller): Promise<{ code: number; reason: string; took: number }> {
   const begun = clock.now();
   return { ...(await closed), took: clock.now() - begun };
@@ -120,6 +133,7 @@ describe('the sockets of a key', () => {
     const cached = await openWithNewKey();
     await redis.cli('SAVE');
     const lost = await openWithNewKey();
+    for (const { key } of [cached, lost]) await untilCached(key);
     await redis.kill();
     await eventually(async () => (await readMetrics(gateway.address)).value('gatehouse_key_store_up') === 0, SOON_MS);
     const all = [cached.caller.socket, lost.caller.socket];
