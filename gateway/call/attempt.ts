@@ -96,7 +96,7 @@ async function outcomeAt(
   if (method.sends === true && reservation !== undefined) reservation.mustDeliver = true;
   const startedAt = clock.now();
   const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
-  const batch = call.context?.batchBudget ?? call.batch;
+  const batch = call.context?.batchBudget ?? call.evidenceFor;
   const batchedGroup = batch && batchedGroupOf(call);
   const clientBatch = batchedGroup && batch;
   const flow = flowOf(call);
@@ -171,9 +171,9 @@ async function normaliseLarge(
  * Undefined: the call is sent alone. A block with its transactions has up to megabytes, for which other calls of a batch
  * would wait: only evidence is sent so, because one check needs all of it.
  */
-function batchedGroupOf({ method, params, batch }: Call): BatchedGroup | undefined {
+function batchedGroupOf({ method, params, evidenceFor }: Call): BatchedGroup | undefined {
   const { group } = method;
-  if (batch !== undefined && (method.shape?.type === 'Block' || method.provenAs === 'receipts'))
+  if (evidenceFor !== undefined && (method.shape?.type === 'Block' || method.provenAs === 'receipts'))
     return method.shape?.type === 'Block' && params[1] !== true ? 'header' : 'block';
   if ((group !== 'lookup' && group !== 'execution') || !isRead(method)) return undefined;
   const isLarge = method.shape?.type === 'Block' && params[1] === true;

@@ -9,6 +9,7 @@ import type { Reservation } from '../memory/reservation.ts';
 import type { AccessLogEntry } from '../observability/access-log.ts';
 import type { CallRecord, RecordPrinter } from '../observability/call-record.ts';
 import type { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
+import type { Work } from '../verify/evidence/evidence.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
@@ -162,8 +163,8 @@ export class Call {
   candidates: readonly Upstream[] | undefined = undefined;
   /** Upstreams that do not get the call. */
   excluded = noUpstreams;
-  /** Of evidence: the check that needs it. Undefined: the call is no evidence. */
-  batch: object | undefined;
+  /** The check that needs this call as evidence. Undefined: the call is no evidence. */
+  evidenceFor: Work | undefined = undefined;
   /** Selected before all other upstreams. */
   preferred: Upstream | undefined = undefined;
   /** Times and attempts of the method. Undefined: the times of each upstream, and any number of attempts. */

@@ -92,7 +92,7 @@ export function requestUpstreams(
   return forward(call).then(complete);
 }
 
-const proofOfOwnCall = { isWitnessed: false, agree: undefined, evidenceFor: undefined } as const;
+const proofOfOwnCall = { isWitnessed: false, agree: undefined } as const;
 
 /**
  * Sends a request for evidence, or joins an identical one in progress: if that one ends at the deadline of the check that sent
@@ -113,9 +113,9 @@ export async function requestEvidence(
     await work.charge(method.name, params);
     const call = new Call(router, method, params, deadline);
     call.cancellation = cancellation;
-    call.batch = work;
+    call.evidenceFor = work;
     if (except !== undefined) call.excluded = [except];
-    if (mustBeProven) call.verification = { isRequired: true, isWitnessed: false, agree: undefined, evidenceFor: work };
+    if (mustBeProven) call.verification = { ...proofOfOwnCall, isRequired: true };
     return parseResponse(complete(await forward(call)));
   });
   return found.kind === 'result' ? found.result : undefined;

@@ -11,7 +11,6 @@ import {
 } from '../network-files/options/verify-option.ts';
 import { isRead, rewritesChain } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { Work } from '../verify/evidence/evidence.ts';
 
 /** How far the results of one method are proven. */
 export interface MethodVerification {
@@ -37,8 +36,6 @@ export interface CallVerification {
   /** Its `latest` is the newest block that enough groups of upstreams have, if that is near the head. */
   readonly isWitnessed: boolean;
   readonly agree: number | undefined;
-  /** Undefined: a caller's call. Otherwise evidence for one. */
-  readonly evidenceFor: Work | undefined;
 }
 
 interface VerifiedCall {
@@ -69,7 +66,7 @@ export class BodyVerification {
     if (!isRead(method) || rewritesChain(method)) return undefined;
     const isWitnessed = isStronger(level, 'observe');
     if (!isWitnessed && agree === undefined) return undefined;
-    return { isRequired: level === 'require' && method.isAdvice !== true, isWitnessed, agree, evidenceFor: undefined };
+    return { isRequired: level === 'require' && method.isAdvice !== true, isWitnessed, agree };
   }
 
   add(proof: Proof): void {

@@ -71,8 +71,8 @@ async function verify(
   cancellation: Cancellation | undefined,
 ): Promise<Outcome> {
   if (!outcome.final) return outcome;
-  const { method, params, router, pinned } = call;
-  const { isRequired, agree, evidenceFor } = requiredOf(call);
+  const { method, params, router, pinned, evidenceFor } = call;
+  const { isRequired, agree } = requiredOf(call);
   const isHead = method.resultIs === 'head-number' && pinned !== undefined && outcome.response.kind === 'result';
   const response: typeof outcome.response = isHead
     ? { kind: 'result', result: `0x${pinned.number.toString(16)}` }
@@ -146,10 +146,9 @@ function withProof(outcome: FinalOutcome, response: UpstreamResponse, proof: Pro
 /** @throws RpcError if the result is not proven as the call requires */
 function end(call: Call, given: UpstreamResponse | FlowingResponse): UpstreamResponse {
   const response = complete(given);
-  const required = requiredOf(call);
   // Null is no evidence.
-  if (required.evidenceFor !== undefined && response.kind === 'result' && response.result === null) return response;
-  if (response.kind !== 'error' && !isEnough(response.proof, required)) throw new RpcError('not-proven');
+  if (call.evidenceFor !== undefined && response.kind === 'result' && response.result === null) return response;
+  if (response.kind !== 'error' && !isEnough(response.proof, requiredOf(call))) throw new RpcError('not-proven');
   return response;
 }
 
@@ -183,8 +182,7 @@ function workOf(
   take: Work['take'] = () => undefined,
   cancellation: Cancellation | undefined = call.cancellation,
 ): Work {
-  const { deadline } = call;
-  const { evidenceFor } = requiredOf(call);
+  const { deadline, evidenceFor } = call;
   return {
     ...{ deadline, upstream, owner: call.timeOwnerFor(upstream) },
     isEvidence: evidenceFor !== undefined,
