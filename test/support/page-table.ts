@@ -32,8 +32,9 @@ export function writeTable(file: string, name: string, rows: readonly (readonly 
 }
 
 function parts(file: string, name: string): { before: string; table: string; after: string } {
-  const [before = '', rest] = readFileSync(file, 'utf8').split(`<!-- ${name} -->`);
-  const [table = '', after] = rest?.split(`<!-- end of ${name} -->`) ?? [];
-  if (after === undefined) throw new Error(`${file} has no markers for the table ${name}`);
+  const [before = '', rest, ...others] = readFileSync(file, 'utf8').split(`<!-- ${name} -->`);
+  const [table = '', after, ...more] = rest?.split(`<!-- end of ${name} -->`) ?? [];
+  if (after === undefined || others.length + more.length > 0)
+    throw new Error(`${file} needs the markers of the table ${name}, once`);
   return { before, table, after };
 }
