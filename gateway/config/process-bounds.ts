@@ -33,8 +33,12 @@ export type ProcessBounds = { readonly [Name in keyof typeof processBounds]: num
 
 /** Bounds of the whole machine, of which each worker has a part. */
 const divided = [
-  ...(['unknownKeysMax', 'requestsMax', 'networkConcurrency', 'networkQueueMax', 'filterValuesPerKey'] as const),
-];
+  'unknownKeysMax',
+  'requestsMax',
+  'networkConcurrency',
+  'networkQueueMax',
+  'filterValuesPerKey',
+] as const;
 
 export function boundsOfWorker(workers: number): ProcessBounds {
   const parts = divided.map((name) => [name, partOf(processBounds[name], workers)]);

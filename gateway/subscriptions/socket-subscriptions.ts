@@ -16,7 +16,7 @@ import { Subscription, type SendNotifications, type SubscriptionOptions } from '
 
 /** Counts the cost of the subscriptions that the account of a key has open. */
 export interface OpenSubscriptions {
-  /** As `OpenCounts.take`. */
+  /** Counts subscriptions that are about to open, as `OpenCounts.take`. */
   takeSubscriptions(cost: number, limits: OpenLimits): Promise<keyof OpenLimits | undefined>;
   returnSubscriptions(cost: number): void;
   /**

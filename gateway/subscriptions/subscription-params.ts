@@ -100,7 +100,7 @@ export function valuesOf(params: SubscriptionParams): number {
 /** @param kept of the other filters and subscriptions of the key */
 export function tooManyValues(values: number, kept: number, valuesMax: number): RpcError {
   return beyondBound(
-    `filterValues is ${valuesMax}: the filter has ${values} addresses, topics and hashes, ` +
-      `and open ones of this project id have ${kept}; ${Math.max(0, valuesMax - kept)} would fit`,
+    `the filter has ${values} addresses, topics and hashes, and open ones of this project id have ${kept}, ` +
+      `of at most ${valuesMax}; ${Math.max(0, valuesMax - kept)} would fit`,
   );
 }

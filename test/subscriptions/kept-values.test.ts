@@ -29,8 +29,8 @@ const newFilter = (slug: string, filter: object) => gateway.call(slug, 'eth_newF
 const beyondBound = (values: number, kept: number) => ({
   code: -32_005,
   message:
-    `filterValues is 300: the filter has ${values} addresses, topics and hashes, ` +
-    `and open ones of this project id have ${kept}; ${300 - kept} would fit`,
+    `the filter has ${values} addresses, topics and hashes, and open ones of this project id have ${kept}, ` +
+    `of at most 300; ${300 - kept} would fit`,
 });
 const bufferedBytes = async (): Promise<number | undefined> =>
   (await readMetrics(gateway.address)).value('gatehouse_buffered_bytes');

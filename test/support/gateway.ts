@@ -48,17 +48,25 @@ export const impatient = { LIMITS_TIMEOUT_MS: '100' };
  * that kills Redis then misses.
  */
 async function addKey(keys: KeyStore, key: string): Promise<void> {
-  const digest = digestOf(key);
+  const reported = reportOf(keys, key);
+  await keys.add(digestOf(key), { name: 'test', createdAt: new Date().toISOString() });
+  await reported;
+}
+
+/** Resolves when a change of the key is reported, or after a second: not each store reports changes of this process. */
+export async function reportOf(keys: KeyStore, key: string): Promise<void> {
   const reported = new Promise<void>((resolve) => {
     keys.onChange((changed) => {
-      if (changed === digest) resolve();
+      if (changed === digestOf(key)) resolve();
     });
   });
-  await keys.add(digest, { name: 'test', createdAt: new Date().toISOString() });
   await Promise.race([reported, scenarioPause(1_000)]);
 }
 
+/** @throws Error for a name that is neither a bound nor a setting or value */
 function boundsIn(env: Readonly<Record<string, string>>): ProcessBounds {
+  const unknown = Object.keys(env).find((name) => !/^[A-Z0-9_]+$/.test(name) && !Object.hasOwn(processBounds, name));
+  if (unknown !== undefined) throw new Error(`${unknown} is no bound of the process`);
   const given = Object.entries(env).filter(([name]) => Object.hasOwn(processBounds, name));
   return { ...processBounds, ...Object.fromEntries(given.map(([name, value]) => [name, Number(value)])) };
 }

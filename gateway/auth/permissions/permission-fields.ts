@@ -1,5 +1,6 @@
 import { clock } from '../../clock/clock.ts';
 import { AddressRanges, isAddressRange } from '../../config/address-ranges.ts';
+import { processBounds } from '../../config/process-bounds.ts';
 import { errorForms } from '../../network-files/options/network-options.ts';
 import { isKeyId } from '../formats/key.ts';
 import { isOriginPattern, originMatcher } from '../formats/origin-pattern.ts';
@@ -158,13 +159,13 @@ const fields = {
   sockets: openField({
     flag: '--sockets <number>',
     title: 'WebSockets',
-    meaning: 'maximum open WebSockets, per gateway; default: 1000',
+    meaning: `maximum open WebSockets, per gateway; default: ${processBounds.socketsPerKey}`,
     read: readWhole,
     limit: (count) => ({ sockets: count }),
   }),
   subscriptions: openField({
     flag: '--subscriptions <number>',
-    meaning: 'maximum open subscriptions, per gateway; default: 10000',
+    meaning: `maximum open subscriptions, per gateway; default: ${processBounds.subscriptionsPerKey}`,
     read: readWhole,
     limit: (count) => ({ subscriptions: count }),
   }),
