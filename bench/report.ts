@@ -77,7 +77,7 @@ function summary(results: Results): string {
     const ms = median(remote.rounds.map(({ Gatehouse }) => Gatehouse[share]));
     return `${show(ms)} ms (${show(median(remoteRatios(remote.rounds, share)))} × direct)`;
   });
-  // Until then, `batch: auto` had switched batches off (docs/benchmarks.md).
+  // Until then, `batch: auto` had switched batches off (docs/measured/benchmarks.md).
   const sent = (batch.measured ?? results).date <= '2026-11-29' ? ' (Gatehouse sent its calls singly then)' : '';
   return `${titleOf(remote.name)}: p50 is ${p50 ?? ''}, p99 ${p99 ?? ''}.
 CPU of an eth_call: ${costsOf(ethCall)}; in a client's batch of 100${sent}: ${costsOf(batch)}.`;

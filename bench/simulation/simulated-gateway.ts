@@ -35,7 +35,7 @@ import type { Client, ClientSocket } from '../soak/client.ts';
 import type { MemoryNode } from './memory-node.ts';
 
 const settings = readSettings({ NETWORKS_DIR: '.', DATA_DIR: '.', LOG_LEVEL: 'silent' });
-/** The same for all gateways of a process: to compile them takes longer than most simulations of tests. */
+/** Checks of parameters and results, shared by all gateways of a process: compiling them takes longer than most simulations of tests. */
 const compiled = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
 /** From the client to the gateway. Without it, a client that polls in a loop would stop the time. */
 const REQUEST_MS = 1;

@@ -42,7 +42,7 @@ export interface KeyToken {
   readonly text: string;
   /** In ms since 1970, with the clock tolerance. */
   readonly endsAt: number;
-  /** By which it was verified. */
+  /** Options that verified the token. */
   readonly config: KeyTokenConfig;
 }
 

@@ -51,7 +51,7 @@ export function checkedName(name: string): string {
   return trimmed;
 }
 
-/** As of admin tokens: wrong secrets of a known key are not counted. */
+/** Shortest secret, as of admin tokens: wrong secrets of a known key are not counted. */
 const MIN_SECRET_CHARS = 16;
 
 /** Reads a key of another service, and its secret if there is one. @throws UsageError, which does not quote the input */

@@ -26,7 +26,7 @@ interface OpenChange {
 
 /** Sums of what accounts have open, with the part of each worker. */
 class OpenSums {
-  /** By kind and account, then by worker. */
+  /** Parts of the sums by kind and account, then by worker. */
   readonly #sums = new Map<string, Map<number, number>>();
 
   /** @returns whether the change is added */

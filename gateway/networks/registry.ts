@@ -56,7 +56,7 @@ export class NetworkRegistry {
   /** Facts of the files that were read last, valid or not. */
   #activeContent: Pick<FolderContent, 'files'> = { files: [] };
   #lastRead: Pick<FolderContent, 'version' | 'secretFiles'> = { version: '', secretFiles: [] };
-  /** The key set in force; undefined: none. */
+  /** Key set of the active auth.yaml. Undefined without an issuer. */
   #keySet: string | undefined;
   /** The file of another key set, which could not be read. */
   #awaitedKeySet: string | undefined;
@@ -198,7 +198,8 @@ export class NetworkRegistry {
   }
 
   /**
-   * Requires the file of a key set only when the key set changes: the keys in force stay valid while their file cannot be read.
+   * Reads auth.yaml. The file of a key set must exist only when `keySet` changes: active keys stay valid while their file cannot
+   * be read.
    * @throws NetworkFilesError
    */
   #readAuth(content: FolderContent): AuthConfig {

@@ -48,7 +48,7 @@ export function isSigned(transaction: JsonObject, hash: unknown): boolean | unde
   });
 }
 
-/** Who signed a transaction, or is named by one without a signature. Undefined: its signature is malformed. @throws unknownForm */
+/** Sender of a transaction: its signer, or `from` of one without a signature. Undefined: its signature is malformed. @throws unknownForm */
 export function senderOf(transaction: JsonObject): string | undefined {
   const { from = transaction['from'] } = fixedMembers(transaction);
   if (!hashedNames(transaction).includes('r')) return String(from);

@@ -40,7 +40,7 @@ export interface ConnectionMessage {
   readonly id: number;
   /** The name of the port. */
   readonly port: string;
-  /** By clock.machineMs(). */
+  /** Time of the offer, by clock.machineMs(). */
   readonly sentAt: number;
   /** The worker declines it after this time: another one may have got it. */
   readonly validMs: number;

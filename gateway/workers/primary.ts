@@ -40,7 +40,7 @@ interface RunningWorker {
 export interface PrimaryOptions {
   /** How many workers serve. */
   readonly count: number;
-  /** Of the workers, without their ids. */
+  /** Environment of the workers, without their ids. */
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
 }

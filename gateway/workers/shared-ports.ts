@@ -34,18 +34,18 @@ type SendConnection = (message: ConnectionMessage, socket: Socket | undefined) =
 interface SharedPort {
   readonly name: string;
   readonly server: Server;
-  /** Of the system. */
+  /** Port number of the system. */
   readonly number: number;
   readonly workers: Set<ReceivingWorker>;
 }
 
 interface ReceivingWorker {
   readonly send: SendConnection;
-  /** Its open connections, as of its latest message. */
+  /** Open connections of the worker, as of its latest message. */
   open: number;
-  /** What it was sent, until another worker may have it. */
+  /** Connection that the worker was offered, until another one may have it. */
   offered: Connection | undefined;
-  /** It has not responded to the latest connection that it was sent, and gets no other one meanwhile. */
+  /** Whether the worker has not responded to the latest offer. It gets no other one meanwhile. */
   isPending: boolean;
   /** The id of the latest offer to it. */
   latest: number;
@@ -53,7 +53,7 @@ interface ReceivingWorker {
 
 /** A connection that no worker has accepted yet. */
 interface Connection {
-  /** Of its latest offer to a worker. */
+  /** Id of the latest offer to a worker. */
   id: number;
   readonly port: SharedPort;
   readonly socket: Socket;

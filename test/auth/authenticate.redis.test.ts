@@ -49,9 +49,7 @@ describe('while Redis is available', () => {
       record: { id, name: 'alice', createdAt },
       account: id,
       share: new KeyShare(id),
-      capabilities: {
-        ...{ explain: false, private: false, verify: false, verifyLevel: 'off' },
-      },
+      capabilities: { explain: false, private: false, verify: false, verifyLevel: 'off' },
     });
     for (let n = 0; n < 100; n += 1) expect(auth.authenticator.authenticate(key, address)).toBe(access);
     expect(await countLookups(redis)).toBe(1);

@@ -4,7 +4,7 @@ import { HttpProvider, Web3, WebSocketProvider as Web3SocketProvider } from 'web
 import { WebSocket } from 'ws';
 import type { Stop } from './client.ts';
 
-/** What a client has of its provider, as Infura's documents show it. */
+/** Settings of a client for its provider, as Infura's documents show them. */
 export interface HostSettings {
   /** `https://mainnet.infura.io`: the only part that changes. */
   readonly host: string;
@@ -119,7 +119,7 @@ const web3: HostClient = {
   },
 };
 
-/** An error that a response has. */
+/** The error of a response, with its status. */
 export class ResponseError extends Error {
   readonly status: number;
   readonly body: unknown;

@@ -17,7 +17,7 @@ const word = `0x${'2a'.padStart(64, '0')}`;
 const LIMIT = 7;
 /** Sockets, which reach both workers. */
 const SOCKETS = 6;
-/** The same if one worker has 12 connections more than the other, as far as the primary knows. */
+/** Sockets that reach both workers also if the primary counts 12 connections more at one of them. */
 const MANY_SOCKETS = 18;
 
 let node: FakeNode;

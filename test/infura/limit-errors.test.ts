@@ -152,7 +152,7 @@ describe('with errors: infura, a message that does not fit into the day', () => 
 });
 
 describe('with errors: infura, a socket that opens later stays open, although a quota was used up', () => {
-  /** Longer than the interval of the checks. */
+  /** Asserts that a new socket stays open for longer than the interval of the checks. */
   const staysOpen = async (gateway: TestGateway): Promise<void> => {
     const { socket } = await openCaller(socketUrl(gateway, 'test'));
     await staysTrueFor(600, () => socket.readyState === socket.OPEN);

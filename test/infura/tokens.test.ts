@@ -368,8 +368,8 @@ it('the admin API registers, lists and removes public keys', async () => {
   expect(status).toBe(201);
   const { kid } = added as { kid: string };
   expect(await request('GET')).toEqual([200, { tokenKeys: [{ kid, name: 'ci', algorithm: 'ES256' }] }]);
-  const refused = await request('POST', '', { name: 'ci', publicKey: pem(privateKey) });
-  expect(refused).toEqual([400, { error: { message: 'This is a private key: register its public key' } }]);
+  const rejection = await request('POST', '', { name: 'ci', publicKey: pem(privateKey) });
+  expect(rejection).toEqual([400, { error: { message: 'This is a private key: register its public key' } }]);
   expect(await request('DELETE', `/${kid}`)).toEqual([200, { id }]);
   expect(await request('GET')).toEqual([200, { tokenKeys: [] }]);
   expect((await request('DELETE', `/${kid}`))[0]).toBe(404);

@@ -39,7 +39,7 @@ async function openGateways(): Promise<Gateways> {
   return { redis, proxy, limiters };
 }
 
-/** Sends charges of one unit to gateways at once, `perTurn` to each every 5 ms, until it is over. */
+/** Sends charges of one unit to gateways at once, `perTurn` to each every 5 ms, until `isOver`. */
 async function flood(
   limiters: () => readonly Limiter[],
   limits: KeyLimits,

@@ -123,7 +123,7 @@ export const onGeth: readonly AllowedDifference[] = [
   },
 ];
 
-/** In the conversations of execution-apis only, some of which send invalid parameters. */
+/** Differences in the conversations of execution-apis only, some of which send invalid parameters. */
 export const inConversations: readonly AllowedDifference[] = [
   {
     at: /^\.error\.message$/,

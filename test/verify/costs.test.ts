@@ -8,7 +8,7 @@ import { network, startGateway } from '../support/gateway.ts';
 const CHAIN_ID = 7_007;
 const HEAD = 1_700;
 const FROM = 101;
-/** One block in so many has a log. */
+/** Number of blocks per log. */
 const STEP = 50;
 
 const blocks: TrueBlock[] = [makeGenesis(1_700_000_000)];
@@ -49,14 +49,14 @@ const logs = (from: number, count: number) =>
 
 interface Costs {
   readonly label: string | null;
-  /** What is sent for the call, by method. */
+  /** Calls to upstreams for the measured call, by method. */
   readonly calls: Readonly<Record<string, number>>;
-  /** How many of them each HTTP request has. */
+  /** Number of calls in each HTTP request. */
   readonly sizes: readonly number[];
 }
 
 /**
- * What the last of some calls costs, after the gateway has the head.
+ * Costs of the last of some calls, after the gateway has the head.
  * @param upstream options of each upstream @param behaviour of the nodes for blocks
  */
 async function costsOf(
@@ -89,7 +89,7 @@ async function costsOf(
   return { label, calls, sizes };
 }
 
-/** What the logs of so many blocks cost: two groups have the last block. */
+/** Calls that prove the logs of `count` blocks. The header of the last block is requested from two groups. */
 function callsFor(count: number): Costs['calls'] {
   const matching = count / STEP;
   const headers = { eth_getBlockByNumber: count + 1 };

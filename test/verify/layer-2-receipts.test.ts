@@ -22,7 +22,7 @@ const [deposit] = transactionsOf('Unichain Sepolia, Isthmus') as readonly [Json]
 const celo = recorded.transactions['Celo mainnet, CIP-64'] as Json;
 
 const GAS = 21_000;
-/** As recorded with the block of Arbitrum One. */
+/** Base fee of the recorded block of Arbitrum One. */
 const BASE_FEE = '0x989680';
 const address = `0x${'ab'.repeat(20)}`;
 const id = `0x${'cd'.repeat(32)}`;
@@ -110,7 +110,7 @@ const celoReceipts = (own: Json): readonly Json[] => [
 /** Celo's receipts of type 0x7b have the base fee in the currency of the fees, which is hashed. */
 const celoBaseFee = quantityOf(BigInt(celo['gasPrice'] as string) - BigInt(celo['maxPriorityFeePerGas'] as string));
 
-/** Since Jovian, receipts have what their transaction adds to the footprint of data: neither hashed nor blobs. */
+/** A block since Jovian: `blobGasUsed` of a receipt is the footprint of data of its transaction, which is not hashed. */
 function jovian(): Promise<Built> {
   const { block, receipts = [] } = recorded.blocks['Unichain Sepolia, Isthmus'] as Partial<Built> & { block: Json };
   const withFootprint = receipts.map((receipt) =>
@@ -153,7 +153,7 @@ describe.each(kinds)('a block of %s', (_, kind) => {
   });
 });
 
-/** Each object has other members. */
+/** A lie in which each object has other members. */
 const all =
   (members: (object: Json, at: number) => object): Lie =>
   (result: Json | readonly Json[]) =>

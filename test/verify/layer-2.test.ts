@@ -51,7 +51,7 @@ describe.each(recorded)('a block of %s', (_, one) => {
   });
 });
 
-/** The first transaction, receipt or log of a result, or the result, has other members. */
+/** A lie in which the first transaction, receipt or log of a result, or the result itself, has other members. */
 function altered(members: object): Lie {
   return (result: Json | readonly Json[]) => {
     if (Array.isArray(result)) return [{ ...(result[0] as Json), ...members }, ...(result.slice(1) as Json[])];

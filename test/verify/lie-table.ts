@@ -1,4 +1,4 @@
-import { slot, topic, type RichChain } from './rich-chain.ts';
+import { contract as account, slot, topic, type RichChain } from './rich-chain.ts';
 import type { Call, Json, Lie } from './simulated-nodes.ts';
 
 const other = `0x${'77'.repeat(32)}`;
@@ -6,11 +6,9 @@ const stranger = `0x${'77'.repeat(20)}`;
 const slotValue = `0x${'7'.padStart(64, '0')}`;
 
 /** The calls that lies are about, by a name. All are about witnessed blocks. */
-export function callsOf({ hashes, blockHash, block, head }: RichChain): Readonly<Record<string, Call>> {
+export function callsOf({ hashes, blockHash, block, head, withUncle }: RichChain): Readonly<Record<string, Call>> {
   const [legacy, dynamic, creation, listed] = hashes;
   const { number } = block;
-  const withUncle = '0x3ea';
-  const account = `0x${'ab'.repeat(20)}`;
   return {
     head: ['eth_blockNumber'],
     balance: ['eth_getBalance', account, 'latest'],
@@ -57,7 +55,7 @@ const is =
 const altered =
   (members: object): Lie =>
   (result: Json) => ({ ...result, ...members });
-/** One element of a list has other members. */
+/** A lie in which one element of a list has other members. */
 const alteredIn =
   (index: number, members: object): Lie =>
   (list: readonly Json[]) =>
@@ -79,7 +77,7 @@ const reversed = (list: readonly unknown[]): unknown => list.toReversed();
 const doubled = (list: readonly unknown[]): unknown => [...list, list.at(-1)];
 
 /**
- * What a caller gets:
+ * Results that a caller gets:
  * - `truth`: the true result
  * - `member`: the result as it is, because nothing proves the member
  * - `no`: with `enforce`, the result as it is, with the label `no`; with `require`, the error `not-proven`, or the truth of another upstream
@@ -88,7 +86,7 @@ const doubled = (list: readonly unknown[]): unknown => [...list, list.at(-1)];
  */
 export type Outcome = 'truth' | 'member' | 'no' | 'null' | 'advice';
 
-/** What an upstream says of a call. `reason`: why the outcome is not the truth, as docs/consistency.md has it. */
+/** A lie of an upstream about a call. `reason`: why the outcome is not the truth, a cell of docs/measured/verify.md. */
 export type LieRow = readonly [kind: string, call: string, lie: Lie, outcome?: Outcome, reason?: string];
 
 const notHashed = 'no hash covers it';

@@ -56,7 +56,7 @@ const altered =
 const ofOther: Lie = (_, params) => callLocalNode(other.url, 'eth_getBlockByNumber', [...params]);
 const withoutLast: Lie = (result: readonly unknown[]) => result.slice(0, -1);
 
-/** What is said to a real node's gateway, in which call, and what proves the truth. `lie-table.ts` has all kinds. */
+/** Lies of an upstream in front of a real node, the call that each is about, and the proof of the truth. `lie-table.ts` has all kinds. */
 const lies: readonly (readonly [string, () => Call, Lie, string])[] = [
   ['a balance', balance, () => '0xffff', 'proof'],
   ['code', code, () => '0x60', 'proof'],

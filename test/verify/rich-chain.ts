@@ -21,7 +21,7 @@ const steps = new OwnedSteps('rich-chain');
 
 /** The account whose state can be proven, with the slot 0. */
 export const contract = `0x${'ab'.repeat(20)}` as Hex;
-export const code = '0x6001';
+const code = '0x6001';
 export const topic = `0x${'12'.repeat(32)}`;
 const word = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
 export const slot = word(0);
@@ -29,6 +29,8 @@ export const slot = word(0);
 export interface RichChain extends ScriptedChain {
   readonly block: HashedBlock;
   readonly head: HashedBlock;
+  /** Number of the block with an uncle. */
+  readonly withUncle: Hex;
 }
 
 /**
@@ -187,7 +189,7 @@ export async function richChain(): Promise<RichChain> {
         return undefined;
     }
   };
-  return { hashes, blockHash, resultOf, block, head };
+  return { hashes, blockHash, resultOf, block, head, withUncle: hex(WITH_UNCLE) };
 }
 
 interface State {
@@ -195,7 +197,7 @@ interface State {
   readonly balance: number;
   readonly nonce: number;
   readonly value: number;
-  /** As `eth_getProof` returns it, of the contract and the slot. */
+  /** Proof of the contract and the slot, as `eth_getProof` returns it. */
   readonly proof: Json;
 }
 

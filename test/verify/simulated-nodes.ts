@@ -28,7 +28,7 @@ export type Json = Readonly<Record<string, unknown>>;
 export type Lie = (result: never, params: readonly unknown[]) => unknown;
 
 export type Call = readonly [method: string, ...params: readonly unknown[]];
-export type Reply = { readonly result?: unknown; readonly error?: Json };
+export type RpcResponse = { readonly result?: unknown; readonly error?: Json };
 
 export interface SimulatedNodes {
   /** Of the transactions of one block: the first one sends a value, the second one creates a contract. */
@@ -36,10 +36,10 @@ export interface SimulatedNodes {
   readonly blockHash: Hex;
   /** Node 0 gets the calls. @param lie undefined: the truth */
   readonly lie: (node: number, method: string, lie: Lie | undefined) => void;
-  readonly send: (method: string, ...params: readonly unknown[]) => Promise<Reply>;
+  readonly send: (method: string, ...params: readonly unknown[]) => Promise<RpcResponse>;
   /** Sends a batch, as one body, or as one message of a WebSocket. */
-  readonly sendAll: (calls: readonly Call[], over: 'http' | 'websocket') => Promise<Reply[]>;
-  /** What proves the last response to a body; undefined: results are not proven. */
+  readonly sendAll: (calls: readonly Call[], over: 'http' | 'websocket') => Promise<RpcResponse[]>;
+  /** Proof of the last response to a body; undefined: results are not proven. */
   readonly proofOf: () => string | undefined;
   readonly truth: (method: string, ...params: readonly unknown[]) => unknown;
   readonly advance: (ms: number) => Promise<void>;
@@ -96,19 +96,19 @@ export async function simulatedNodes(count: number, file: object, given?: Script
     lie: (node, method, lie) => void lies[node]?.set(method, lie),
     send: async (method, ...params) => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-      return JSON.parse(await time.advanceUntil(client.post(body))) as Reply;
+      return JSON.parse(await time.advanceUntil(client.post(body))) as RpcResponse;
     },
     sendAll: async (calls, over) => {
       const body = JSON.stringify(calls.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params })));
-      const answered = new Promise<string>((resolve, reject) => {
+      const responded = new Promise<string>((resolve, reject) => {
         if (over === 'http') client.post(body).then(resolve, reject);
         else
           client.openSocket(resolve).then((socket) => {
             socket.send(body);
           }, reject);
       });
-      const replies = JSON.parse(await time.advanceUntil(answered)) as (Reply & { id: number })[];
-      return calls.map((_, at) => replies.find(({ id }) => id === at) as Reply);
+      const responses = JSON.parse(await time.advanceUntil(responded)) as (RpcResponse & { id: number })[];
+      return calls.map((_, at) => responses.find(({ id }) => id === at) as RpcResponse);
     },
     proofOf: () => gateway.proof,
     truth: (method, ...params) => chain.resultOf(method, params),

@@ -36,7 +36,7 @@ async function openPorts(): Promise<{
   offered: Offered[];
   /** Offers that workers were sent again, without a socket. */
   repeated: ConnectionMessage[];
-  /** To the primary, from the first worker. */
+  /** Sends a request of the first worker to the primary. */
   request: (topic: string, body: unknown) => Promise<unknown>;
   port: number;
   connect: () => Promise<Offered>;

@@ -144,7 +144,7 @@ const properties = {
 /** Options of tokens beside a key; the others are those of an issuer. */
 const ofKeyTokens = ['clockToleranceS', 'keyTokenAudience'];
 
-/** Without an issuer and an audience, a token that was signed for another service would be valid here. */
+/** Members of an issuer. Without issuer and audience, a token that was signed for another service would be valid here. */
 const required = ['issuer', 'audience', 'keySet'];
 
 /** The JSON Schema of auth.yaml, for validation and for editors (schemas/auth.schema.json). */

@@ -29,7 +29,7 @@ export interface TokenFacts {
   /** With the clock tolerance. */
   readonly endsAt: number;
   readonly text: string;
-  /** By which it was verified: with another one it is verified again. */
+  /** Options that verified the token. After a change of them it is verified again. */
   readonly config: IssuerConfig;
 }
 

@@ -10,7 +10,7 @@ export interface Located {
   readonly message: string;
   /** The position is in defaults.yaml, although the message is about a network. */
   readonly isInDefaults?: true;
-  /** In defaults.yaml, it is an error only if all networks with the value at this path from there have it. */
+  /** Path of a value in defaults.yaml: an error only if all networks that have the value from there have the error. */
   readonly ofAllWith?: Path;
 }
 

@@ -52,7 +52,7 @@ export interface ListenAddress {
   readonly name: 'main' | 'ops';
   readonly host: string;
   readonly port: number;
-  /** Of one of several workers; undefined: the server listens itself. */
+  /** Ports of one of several workers. Undefined: the server listens itself. */
   readonly ports?: Pick<WorkerPorts, 'listen' | 'close'> | undefined;
 }
 

@@ -79,7 +79,7 @@ const folder = join(packageRoot, 'gateway/server/pages/assets');
 
 interface Inlined {
   readonly text: string;
-  /** As in a Content-Security-Policy. */
+  /** Hash as in a Content-Security-Policy. */
   readonly source: string;
 }
 

@@ -11,7 +11,7 @@ import type { Session } from './session.ts';
 export class KeySessions implements OpenSubscriptions {
   /** Differs for each token of a key, and for its secret. */
   readonly name: string;
-  /** Of the key or token. */
+  /** Digest of the key or token. */
   readonly digest: string;
   readonly sessions = new Set<Session>();
   isBeingConfirmed = false;

@@ -167,7 +167,7 @@ export class WebSocketUpgrades {
     return socket;
   }
 
-  /** @param found access before `hasSecret` */
+  /** @param found the access without the secret */
   #sessionsOf(digest: string, found: KeyAccess, hasSecret: boolean): KeySessions {
     const opened = new KeySessions(digest, found, this.#counts, hasSecret);
     const known = this.#keySessions.get(opened.name);

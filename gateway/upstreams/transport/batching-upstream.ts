@@ -32,7 +32,7 @@ class Group {
   isSerial = false;
   /** Time when batches are tried again, by clock.now(). */
   pausedUntil = -Infinity;
-  /** Until then, no batch has more calls than one of lookups: the upstream has rejected a longer one. */
+  /** Time until which no batch has more calls than one of lookups: the upstream has rejected a longer one. */
   longRejectedUntil = -Infinity;
 
   constructor(comparesTimes: boolean) {

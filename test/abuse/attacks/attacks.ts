@@ -36,7 +36,7 @@ import { unknownKeys } from './unknown-keys.ts';
 import { unreadResponses } from './unread-responses.ts';
 import { unreadWebSockets } from './unread-web-sockets.ts';
 
-/** In the order of docs/measured/attacks.md. */
+/** Attacks in the order of docs/measured/attacks.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
   ...[flood, slowCalls, filledNode, steeredLimit, pipelinedDocument, manyAddresses, publicAddresses, ipv6Prefix],

@@ -8,7 +8,7 @@ interface Call {
   readonly method: string;
 }
 
-/** Below the bound of a response. */
+/** Bytes of a response, below its bound. */
 const BYTES = 30_000_000;
 const forms = jsonForms(BYTES);
 const made = new Map<number, string>();

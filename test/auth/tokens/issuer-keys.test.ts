@@ -199,7 +199,7 @@ describe('auth.yaml', () => {
     expect(log).toMatch(/auth\.yaml:4:1 plan is not known; did you mean plans/);
   });
 
-  it('with another plan is in force at once for cached tokens, and for open WebSockets', async () => {
+  it('another plan applies at once to cached tokens, and to open WebSockets', async () => {
     await save({ ...issuer.auth, plans: { app: { methods: ['eth'] } } });
     const token = await issuer.sign({ gatehouse: 'app' }, 60);
     const socket = await open(token);

@@ -52,6 +52,7 @@ it('connections that another process has accepted are waited for when the server
   const drained = listener.drain(60_000).then(() => order.push('drained'));
   const read = text(client).then((response) => order.push(response.slice(0, 15)));
   await clock.nextTurn();
+  expect(order).toEqual([]);
   responses[0]?.end('done');
   await Promise.all([drained, read]);
   expect(order.sort()).toEqual(['HTTP/1.1 200 OK', 'drained']);

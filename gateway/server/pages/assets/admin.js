@@ -198,7 +198,7 @@ async function loadRows(path) {
   return sendRequest('GET', `${path}?${filters}`);
 }
 
-/** In UTC; a time of today is shown without its date. */
+/** Time in UTC, without the date if it is today. */
 function shortTime(text) {
   const isToday = text.slice(0, 10) === new Date().toISOString().slice(0, 10);
   const time = utcTime(text);

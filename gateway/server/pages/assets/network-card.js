@@ -49,7 +49,7 @@ function activityFacts({ perSecond = 0, p50Ms, p99Ms, cacheHitRate } = {}) {
   ];
 }
 
-/** What is to be said of an upstream beside its state, each with its style. */
+/** Notes about an upstream beside its state, each with its style. */
 function stateLines(upstream) {
   const { state, reason, trouble, workedS, skipReason, marks, concurrencyLimit, withoutBatches, audits } = upstream;
   const isDown = isFailing(upstream);

@@ -16,7 +16,7 @@ function troubleOf({ upstreams }) {
   return upstreams.some(({ reason }) => reason !== undefined) ? 1 : 0;
 }
 
-/** With its duration, if the circuit is open, or an operator has drained it. A note is no trouble. */
+/** Reason of a state, with its duration if the circuit is open or an operator has drained the upstream. A note is no trouble. */
 function reasonOf({ reason, note, forS }) {
   return forS === undefined ? (reason ?? note) : `${reason}, for ${age(forS)}`;
 }

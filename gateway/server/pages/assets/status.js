@@ -1,7 +1,7 @@
 'use strict';
 
 const POLL_MS = 3000;
-/** With many networks, idle ones are folded, and the page polls less often. */
+/** Number of networks from which idle ones are folded, and the page polls less often. */
 const MANY_NETWORKS = 8;
 const MANY_POLL_MS = 10_000;
 
