@@ -52,7 +52,7 @@ export async function reportUsage(
   return rows.sort(byUnits).slice(0, limit);
 }
 
-/** Adds the names of keys. `public` and subjects of tokens have none. */
+/** Adds the names of keys. `public`, `operator` and subjects of tokens have none. */
 export function withNames(
   rows: readonly ReportRow[],
   records: Iterable<{ readonly id: string; readonly name: string }>,
