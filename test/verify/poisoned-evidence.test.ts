@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { richChain } from './rich-chain.ts';
 import { simulatedNodes, type Json, type Lie } from './simulated-nodes.ts';
 
 const other = `0x${'99'.repeat(20)}`;
@@ -58,4 +59,19 @@ describe.each(lies)('an upstream with right roots, but %s', (_, method, lie) => 
     }
     for (const honest of [0, 1, 2, 3]) expect(await nodes.disproved(honest)).toBe(0);
   });
+});
+
+it.each([0, 1])('a malformed uncle at %i beside the right one is no evidence: another upstream has it', async (at) => {
+  const chain = await richChain();
+  const nodes = await simulatedNodes(2, { verify: 'require', cache: 'off' }, chain);
+  await nodes.send('eth_blockNumber');
+  const { hash } = nodes.truth('eth_getBlockByNumber', chain.withUncle, false) as { readonly hash: string };
+  const uncle = nodes.truth('eth_getUncleByBlockHashAndIndex', hash, '0x0');
+  nodes.lie(1, 'eth_getUncleByBlockHashAndIndex', (_, [, index]) =>
+    Number(index) === at ? { number: '0x3e9' } : uncle,
+  );
+  // Only the result of node 0 can be proven.
+  nodes.lie(1, 'eth_getUncleCountByBlockHash', () => '0x7');
+  expect(await nodes.send('eth_getUncleCountByBlockHash', hash)).toMatchObject({ result: '0x1' });
+  expect(nodes.proofOf()).toBe('root');
 });

@@ -251,7 +251,8 @@ export class Evidence {
         const uncle = await requests.uncle(upstream, params, work.deadline);
         if (uncle !== undefined) uncles.push(uncle);
       }
-      const encoded = uncles.map(encodeHeader).filter((one) => one !== undefined);
+      const encoded = uncles.map(encodeHeader);
+      if (!encoded.every((one) => one !== undefined)) continue;
       if (!isSameHex(hashOf(RLP.encode(encoded.map((one) => RLP.decode(one)))), sha3Uncles)) continue;
       const proven = uncles.map((uncle, at) => ({ ...uncle, hash: hashOf(encoded[at] as Uint8Array) }));
       this.#values.set(`uncles ${hash}`, proven);
