@@ -124,7 +124,7 @@ export class Call {
   id: string | undefined = undefined;
   /** The method as the caller wrote it. */
   name: string;
-  /** The parameters as the caller wrote them. Undefined after the check, so that the body can be garbage collected. */
+  /** The parameters as the caller wrote them, if they may have duplicated members. Undefined after the check: it holds the body. */
   originalParamsText: string | undefined = undefined;
   #text: string | undefined;
 

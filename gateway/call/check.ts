@@ -26,7 +26,7 @@ export function checkOnce(call: Call, access: KeyAccess): RpcError | 'none' {
   return call.checked;
 }
 
-/** @param originalText the parameters as the caller wrote them; undefined if they were checked before */
+/** @param originalText the parameters as the caller wrote them, if they may have duplicated members */
 export function checkParams(
   { spec, check, checkBounds }: NetworkMethod,
   params: readonly unknown[],

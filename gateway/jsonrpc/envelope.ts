@@ -1,13 +1,11 @@
-import { skipSpace } from '../json/json-reader.ts';
+import { BeyondLimits, JsonReader, NotJson, skipSpace } from '../json/json-reader.ts';
 import type { MemberFault } from '../json/member-names.ts';
-import { exceeds, Nesting } from '../json/nesting.ts';
+import { exceeds } from '../json/nesting.ts';
 import { decodeText } from '../json/plain-bytes.ts';
 import { readCallTexts, type CallTexts } from './call-texts.ts';
 import { BatchTooLarge, RpcError } from './errors.ts';
 
-const COMMA = 44;
 const OPEN_BRACKET = 91;
-const CLOSE_BRACKET = 93;
 
 /**
  * Bounds of the nesting of a body, above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a
@@ -22,7 +20,7 @@ export interface RpcRequest {
   readonly method: string;
   /** Absent and null params become an empty array. */
   readonly params: readonly unknown[];
-  /** The parameters as the caller wrote them. */
+  /** The parameters as the caller wrote them; undefined if they have no duplicated members. */
   readonly originalParamsText: string | undefined;
   /** The parameters as JSON.stringify writes them, if known. */
   readonly text: string | undefined;
@@ -54,8 +52,8 @@ function readText(bytes: Buffer, text: string, maxItems: number, maxValues: numb
   const body = parse(bytes, text, isBatch(bytes) ? MAX_NESTING.values : maxValues);
   if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, readCallTexts(bytes, text, body)[0])] };
   if (body.length === 0) throw new RpcError('empty-batch');
-  if (body.length > maxItems) throw new BatchTooLarge(firstId(body, bytes, text), maxItems);
   const texts = readCallTexts(bytes, text, body);
+  if (body.length > maxItems) throw new BatchTooLarge(texts[body.findIndex(hasId)]?.id, maxItems);
   return { isBatch: true, items: body.map((item, index) => readCall(item, texts[index])) };
 }
 
@@ -90,17 +88,23 @@ async function readLarge(bytes: Buffer, maxItems: number, timeSlicer: Yielder, m
 
 async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder, maxValues: number): Promise<Envelope> {
   const items: (RpcRequest | InvalidItem)[] = [];
-  for (const item of itemsOf(bytes)) {
-    if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, timeSlicer), maxItems);
+  let count = 0;
+  /** The id of the first request that has one. */
+  let firstId: string | undefined;
+  for (const item of itemsOf(bytes, maxValues)) {
+    if (++count > maxItems && firstId !== undefined) break;
     let pause = timeSlicer.next();
     if (pause !== undefined) await pause;
     const text = decodeText(item, 0, item.length);
-    const value = parse(item, text, maxValues);
-    items.push(readCall(value, readCallTexts(item, text, value)[0]));
+    const value = parseJson(text);
+    const [texts] = readCallTexts(item, text, value);
+    if (firstId === undefined && hasId(value)) firstId = texts?.id;
+    if (count <= maxItems) items.push(readCall(value, texts));
     pause = timeSlicer.next();
     if (pause !== undefined) await pause;
   }
-  if (items.length === 0) throw new RpcError('empty-batch');
+  if (count === 0) throw new RpcError('empty-batch');
+  if (count > maxItems) throw new BatchTooLarge(firstId, maxItems);
   return { isBatch: true, isLarge: true, items };
 }
 
@@ -109,43 +113,28 @@ function isBatch(bytes: Buffer): boolean {
 }
 
 /**
- * Splits a batch into its items, so that a large one is not decoded and parsed at once. An item may be anything between
- * two commas, or empty: JSON.parse decides.
+ * Splits a batch into its items, so that a large one is not decoded and parsed at once.
+ * @param maxValues of one item
  * @throws RpcError parse-error, nested-too-deep
  */
-function* itemsOf(bytes: Buffer): Generator<Buffer, void> {
-  const nesting = new Nesting(bytes, MAX_NESTING);
-  const first = skipSpace(bytes, 0) + 1;
-  let start = first;
-  for (;;) {
-    const end = nesting.next();
-    if (nesting.isExceeded) throw new RpcError('nested-too-deep');
-    if (bytes[end] === COMMA) yield bytes.subarray(start, end);
-    else {
-      if (bytes[end] !== CLOSE_BRACKET || skipSpace(bytes, end + 1) < bytes.length) throw new RpcError('parse-error');
-      if (start > first || skipSpace(bytes, start) < end) yield bytes.subarray(start, end);
-      return;
+function* itemsOf(bytes: Buffer, maxValues: number): Generator<Buffer, void> {
+  const reader = new JsonReader(bytes, { maxDepth: MAX_NESTING.depth, maxValues: MAX_NESTING.values });
+  try {
+    reader.skipSpace();
+    reader.enterArray();
+    while (reader.nextElement()) {
+      const { at: start, values } = reader;
+      reader.skipValue();
+      if (reader.values - values > maxValues) throw tooManyValues(maxValues);
+      yield bytes.subarray(start, reader.at);
     }
-    start = end + 1;
+    reader.skipSpace();
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    const isTooDeep = error instanceof BeyondLimits || exceeds(bytes, MAX_NESTING);
+    throw new RpcError(isTooDeep ? 'nested-too-deep' : 'parse-error');
   }
-}
-
-/** The id of the first request of a batch as JSON text. @param bytes of the batch, or of its only item @param text the same */
-function firstId(batch: readonly unknown[], bytes: Buffer, text: string): string {
-  const index = batch.findIndex(hasId);
-  return index === -1 ? 'null' : (readCallTexts(bytes, text, batch)[index]?.id ?? 'null');
-}
-
-/** Finds the id as `firstId` does, for a large batch. It reads the items up to that request again, usually one. */
-async function firstIdOfLarge(bytes: Buffer, timeSlicer: Yielder): Promise<string> {
-  for (const item of itemsOf(bytes)) {
-    const pause = timeSlicer.next();
-    if (pause !== undefined) await pause;
-    const text = decodeText(item, 0, item.length);
-    const value = parseJson(text);
-    if (hasId(value)) return firstId([value], item, text);
-  }
-  return 'null';
+  if (reader.at < bytes.length) throw new RpcError('parse-error');
 }
 
 /** Whether an item of a batch is a request with an id. It creates no error objects: a batch may have 50,000 items. */
@@ -159,10 +148,13 @@ function parse(bytes: Buffer, text: string, maxValues: number): unknown {
   const values = Math.min(maxValues, MAX_NESTING.values);
   if (exceeds(bytes, { ...MAX_NESTING, values })) {
     if (exceeds(bytes, MAX_NESTING)) throw new RpcError('nested-too-deep');
-    const problem = `the call has more than ${values} members and elements`;
-    throw new RpcError('nested-too-deep', `invalid request: ${problem}`);
+    throw tooManyValues(values);
   }
   return parseJson(text);
+}
+
+function tooManyValues(max: number): RpcError {
+  return new RpcError('nested-too-deep', `invalid request: the call has more than ${max} members and elements`);
 }
 
 function parseJson(text: string): unknown {
@@ -184,15 +176,9 @@ function readCall(item: unknown, texts: CallTexts | undefined): RpcRequest | Inv
   if (typeof method !== 'string') return invalidItem('invalid request: expected method to be a string', texts);
   const positional = params ?? [];
   if (Array.isArray(positional)) {
-    const originalParamsText = positional === params ? texts.params : undefined;
-    const text = texts.isPlain ? originalParamsText : undefined;
-    return {
-      id: texts.id,
-      method,
-      params: positional,
-      originalParamsText,
-      text,
-    };
+    const given = positional === params ? texts.params : undefined;
+    const [originalParamsText, text] = texts.isPlain ? [undefined, given] : [given, undefined];
+    return { id: texts.id, method, params: positional, originalParamsText, text };
   }
   if (typeof params === 'object') {
     const rejection = new RpcError('invalid-params', 'invalid params: expected a positional array');

@@ -203,9 +203,9 @@ export class BatchTooLarge extends RpcError {
   /** JSON text, as the caller sent it; `null` if no request of the batch has an id. */
   readonly id: string;
 
-  constructor(id: string, maxItems: number) {
+  constructor(id: string | undefined, maxItems: number) {
     super('batch-too-large', `batch too large: at most ${maxItems} calls are allowed`);
-    this.id = id;
+    this.id = id ?? 'null';
   }
 }
 

@@ -22,27 +22,48 @@ interface MemberRules {
   readonly elements: MemberRules | undefined;
 }
 
-/** Returns the first faulty member, if any. @param params valid JSON */
-export type MemberCheck = (params: string) => MemberFault | undefined;
+/**
+ * Returns the first faulty member, if any.
+ * @param given `params` as the caller wrote them, if they may have duplicated members, which `params` does not show
+ */
+export type MemberCheck = (params: readonly unknown[], given: string | undefined) => MemberFault | undefined;
 
 /**
- * Compiles a check of the parameters as the caller wrote them. An object may have each member of its schema once only,
- * and in the schema's spelling only. Objects without members in their schema (state overrides) may have any.
+ * Compiles a check of the members of parameters. An object may have each member of its schema once only, and in the schema's
+ * spelling only. Objects without members in their schema (state overrides) may have any.
  * @param params the schemas of the parameters, by position
  */
 export function compileMemberCheck(params: readonly MemberSchema[]): MemberCheck {
   const rules = params.map((schema) => memberRulesOf([schema]));
   if (rules.every((rule) => rule === undefined)) return () => undefined;
-  return (text) => {
-    const reader = new JsonReader(Buffer.from(text));
-    reader.skipSpace();
-    reader.enterArray();
-    for (let index = 0; reader.nextElement(); index++) {
-      const fault = findFault(reader, rules[index], index);
+  return (values, given) => {
+    const reader = given === undefined ? undefined : new JsonReader(Buffer.from(given));
+    reader?.skipSpace();
+    reader?.enterArray();
+    for (let index = 0; reader?.nextElement() ?? index < values.length; index++) {
+      const fault =
+        reader === undefined ? findVariant(values[index], rules[index], index) : findFault(reader, rules[index], index);
       if (fault !== undefined) return fault;
     }
     return undefined;
   };
+}
+
+/** The first member in another case. @param value without duplicated members @param place its name or index */
+function findVariant(value: unknown, rules: MemberRules | undefined, place: string | number): MemberFault | undefined {
+  if (rules === undefined || typeof value !== 'object' || value === null) return undefined;
+  let fault: MemberFault | undefined;
+  if (Array.isArray(value))
+    for (let index = 0; index < value.length && fault === undefined; index++)
+      fault = findVariant(value[index], rules.elements, index);
+  else if (rules.names !== undefined) {
+    fault = rules.names.findVariant(value);
+    for (const [index, name] of rules.names.names.entries())
+      if (rules.inner[index] !== undefined)
+        fault ??= findVariant((value as Record<string, unknown>)[name], rules.inner[index], name);
+  }
+  fault?.path.unshift(place);
+  return fault;
 }
 
 /** Reads a value up to its first faulty member. @param place its name or index */

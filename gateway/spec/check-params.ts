@@ -8,8 +8,8 @@ import { strictAjv } from './strict-ajv.ts';
 
 /**
  * Returns undefined if the parameters are valid, else the error message for the caller. Never throws.
- * @param given the parameters as the caller wrote them, for variants and duplicates of members, which JSON.parse hides.
- * Undefined if there can be none.
+ * @param given the parameters as the caller wrote them, for duplicates of members, which JSON.parse hides. Undefined if there can
+ * be none.
  */
 export type ParamCheck = (params: readonly unknown[], given?: string) => string | undefined;
 
@@ -36,12 +36,9 @@ function compileCheck(ajv: Ajv2020, schema: ParamsSchema): ParamCheck {
   let anyCountFits: ValidateFunction | undefined;
   let checkMembers: MemberCheck | undefined;
   return (params, given) => {
-    // The usual parameters have no object.
-    if (given?.includes('{') === true) {
-      checkMembers ??= compileMemberCheck(schema.prefixItems ?? []);
-      const fault = checkMembers(given);
-      if (fault !== undefined) return explainFault(fault, schema);
-    }
+    checkMembers ??= compileMemberCheck(schema.prefixItems ?? []);
+    const fault = checkMembers(params, given);
+    if (fault !== undefined) return explainFault(fault, schema);
     fits ??= ajv.compile(schema);
     const count = params.length;
     if (fits(params)) return undefined;

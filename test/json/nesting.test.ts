@@ -6,6 +6,7 @@ it.each([
   ['[{"a":[1]}]', { depth: 2, values: 100 }, true],
   ['[[],[],[]]', { depth: 2, values: 100 }, false],
   ['[[],[],[]]', { depth: 2, values: 3 }, true],
+  [`["${'\\\\"'.repeat(3)}\\\\"[["]`, { depth: 2, values: 100 }, false],
   ['"unterminated [[[', { depth: 1, values: 100 }, false],
   [']]]][1,2,3', { depth: 2, values: 3 }, false],
   [']]]][1,2,3', { depth: 2, values: 2 }, true],

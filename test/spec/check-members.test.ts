@@ -14,7 +14,11 @@ const hash = `0x${'4d'.repeat(32)}`;
 
 /** The error message for these parameters. */
 function check(method: string, text: string): string | undefined {
-  return checks.get(method)?.(JSON.parse(text) as unknown[], text);
+  const params = JSON.parse(text) as unknown[];
+  const found = checks.get(method)?.(params, text);
+  // Without duplicates, the values show the same as the text.
+  if (JSON.stringify(params) === text) expect(checks.get(method)?.(params)).toBe(found);
+  return found;
 }
 
 const spelling = 'expected exactly this spelling';
@@ -161,9 +165,9 @@ test('the check depends on the schemas only, for any text', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), (json) => {
       // JSON.stringify duplicates no name, and a random name is hardly a variant of these two.
-      expect(checkMembers(`[${json},${json}]`)).toBeUndefined();
+      expect(checkMembers([], `[${json},${json}]`)).toBeUndefined();
       expect(
-        checkMembers(`[ { "x" : ${json} , "to" : [ ${json} , { "gas" : 1 , "gas" : ${json} } ] } ]`),
+        checkMembers([], `[ { "x" : ${json} , "to" : [ ${json} , { "gas" : 1 , "gas" : ${json} } ] } ]`),
       ).toMatchObject({
         member: 'gas',
         isVariant: false,
