@@ -4,7 +4,7 @@ import type { ChainPoller } from '../chain/poller.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { ResponseCache, Validity } from './response-cache.ts';
+import type { CachedResponse, ResponseCache, Validity } from './response-cache.ts';
 import { blockInResult, isEmptyResult, type BlockInResult } from './block-in-result.ts';
 import { requestedBlockOf, type RequestedBlock } from './requested-block.ts';
 import type { FinalChain } from './final-chain.ts';
@@ -59,8 +59,8 @@ export class MethodCache {
     return cache !== undefined && requestedBlockOf(cache, params).kind !== 'none';
   }
 
-  /** @param text of the parameters, as JSON @returns the result as JSON, if memory has a valid entry */
-  find(text: string): string | Buffer | undefined {
+  /** @param text of the parameters, as JSON @returns the result, if memory has a valid one */
+  find(text: string): CachedResponse | undefined {
     const { cache, chain, final, count } = this.#options;
     const now = clock.now();
     const key = this.#prefix + text;
@@ -79,12 +79,7 @@ export class MethodCache {
       validity.while === 'canonical' && validity.finalizesAt !== undefined && final.includes(validity.finalizesAt, now);
     if (isFinal) this.#storePermanently(text, result, proof);
     count('hit');
-    return result;
-  }
-
-  /** The proof of the result that `find` returned. */
-  proofOf(text: string): Proof | undefined {
-    return this.#options.cache.get(this.#prefix + text)?.proof;
+    return { kind: 'cached', result, proof };
   }
 
   /**

@@ -2,6 +2,7 @@ import { clock, type Timer } from '../clock/clock.ts';
 import type { SlotOwner } from '../admission/gate.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { InFlightMap } from '../collections/in-flight-map.ts';
+import { InFlightSet } from '../collections/in-flight-set.ts';
 import { limitReasons, RpcError } from '../jsonrpc/errors.ts';
 import { Cancellation, Cancelled, type Cancellable } from '../upstreams/transport/cancellation.ts';
 import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
@@ -60,11 +61,22 @@ export class CoalescedCalls {
    * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline (rejects
    *   with it)
    */
-  request(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
-    const existing = this.#find(name, participant);
-    return existing === undefined
-      ? this.#begin(name, participant, send)
-      : this.#join(existing, name, participant, send, false);
+  async request(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
+    // A call that joined late is repeated once.
+    for (let wasLate = false; ;) {
+      if (participant.caller.isCancelled) throw new Cancelled();
+      const joined = this.#find(name, participant);
+      if (joined === undefined) return this.#begin(name, participant, send);
+      this.#onCoalesced();
+      participant.onCoalesced?.();
+      const isLate: boolean = !wasLate && clock.now() - joined.startedAt > LATE_JOIN_MS;
+      try {
+        return await joined.wait(participant);
+      } catch (error) {
+        if (!mayRepeat(error, joined, participant, isLate)) throw error;
+      }
+      wasLate ||= isLate;
+    }
   }
 
   /** Called when a transaction is sent: later calls must not join calls that began before it. */
@@ -80,7 +92,6 @@ export class CoalescedCalls {
   }
 
   #begin(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
-    if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
     const call = new InFlightCall(this.#chain.view.epoch, participant);
     this.#inFlight.set(name, call);
     const response = call.wait(participant);
@@ -98,29 +109,6 @@ export class CoalescedCalls {
       this.#inFlight.deleteEntry(name, call);
     }
   }
-
-  /** @param isRepeat after `no-upstream`: the call is not repeated again */
-  async #join(
-    call: InFlightCall,
-    name: string,
-    participant: Participant,
-    send: SendCall,
-    isRepeat: boolean,
-  ): Promise<NetworkResponse> {
-    if (participant.caller.isCancelled) throw new Cancelled();
-    this.#onCoalesced();
-    participant.onCoalesced?.();
-    const isLate = !isRepeat && clock.now() - call.startedAt > LATE_JOIN_MS;
-    try {
-      return await call.wait(participant);
-    } catch (error) {
-      if (!mayRepeat(error, call, participant, isLate)) throw error;
-    }
-    const existing = this.#find(name, participant);
-    return existing === undefined
-      ? this.#begin(name, participant, send)
-      : this.#join(existing, name, participant, send, isRepeat || isLate);
-  }
 }
 
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
@@ -129,10 +117,9 @@ class InFlightCall implements CoalescedCall {
   readonly startedAt = clock.now();
   readonly deadline: number;
   readonly cancellation: Cancellation;
-  /** The participant that began the call; undefined after it has left. Most calls have no other one, and need no Set. */
+  readonly #waiting = new InFlightSet<'place', ParticipantWait>('place');
+  /** The wait of the participant that began the call. */
   #first: ParticipantWait | undefined;
-  /** Undefined: none has joined. */
-  #others: Set<ParticipantWait> | undefined;
   isClosed = false;
 
   constructor(epoch: number, { deadline, owner }: Participant) {
@@ -145,42 +132,39 @@ class InFlightCall implements CoalescedCall {
   wait(participant: Participant): Promise<NetworkResponse> {
     return new Promise((resolve, reject) => {
       const waiting = new ParticipantWait(this, participant, resolve, reject);
-      if (this.#first === undefined && this.#others === undefined) this.#first = waiting;
-      else (this.#others ??= new Set()).add(waiting);
+      this.#first ??= waiting;
+      this.#waiting.add(waiting);
     });
   }
 
   leave(waiting: ParticipantWait): void {
-    if (this.#first === waiting) this.#first = undefined;
-    else this.#others?.delete(waiting);
-    if (this.#first === undefined && (this.#others?.size ?? 0) === 0) this.cancellation.cancel();
+    this.#waiting.delete(waiting);
+    if (this.#waiting.entries.length === 0) this.cancellation.cancel();
   }
 
   tryClose(): boolean {
-    this.isClosed = this.#first !== undefined && (this.#others?.size ?? 0) === 0;
+    const { entries } = this.#waiting;
+    this.isClosed = entries.length === 1 && entries[0] === this.#first;
     return this.isClosed;
   }
 
   succeed(response: NetworkResponse): void {
+    const { entries } = this.#waiting;
     // Its caller has left since the result began to flow.
-    if (response.kind === 'flowing' && this.#first === undefined) response.result.cancel();
-    this.#first?.succeed(response);
-    this.#others?.forEach((waiting) => {
-      waiting.succeed(response);
-    });
+    if (response.kind === 'flowing' && entries.length === 0) response.result.cancel();
+    for (const waiting of entries) waiting.succeed(response);
   }
 
   fail(error: unknown): void {
-    this.#first?.fail(error);
-    this.#others?.forEach((waiting) => {
-      waiting.fail(error);
-    });
+    for (const waiting of this.#waiting.entries) waiting.fail(error);
   }
 }
 
 /** The wait of one participant, which its own deadline or its caller's departure ends before the call. */
 class ParticipantWait implements Cancellable {
   cancellationPlace = -1;
+  /** Place in the waits of its call. */
+  place = -1;
   readonly #resolve: (response: NetworkResponse) => void;
   readonly #reject: (error: unknown) => void;
   readonly #call: InFlightCall;

@@ -3,12 +3,10 @@ import type { CompleteResponse, NetworkResponse } from '../cache/response-cache.
 import { methodNotFound } from '../jsonrpc/errors.ts';
 import type { RpcResponse } from '../jsonrpc/response.ts';
 import type { Handler } from '../spec/handlers.ts';
-import { isRead } from '../spec/method-group.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { prepareParams } from '../spec/prepare-params.ts';
 import { rejectionOverHttp } from '../subscriptions/socket-subscriptions.ts';
 import type { LevelOf } from '../subscriptions/subscription-params.ts';
-import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { complete } from '../upstreams/transport/flowing-result.ts';
 import type { Call, CallContext, Network, NetworkMethod, Serve } from './call.ts';
 import { checkCall, checkParams, requestUnitsOf } from './check.ts';
@@ -18,8 +16,9 @@ import { inTime } from './in-time.ts';
 import { dependsOnServed } from './monotonic-reads.ts';
 import type { CallResponse, LocalResponse } from './network.ts';
 import { requestRange } from './request-range.ts';
-import { isEnough, verifiedName, type CallVerification } from './verification.ts';
 import { respond, respondWithError } from './respond.ts';
+import { nameOf, sendAlone, sendCoalesced } from './send.ts';
+import { isEnough } from './verification.ts';
 
 export type MaybePromise<Value> = Value | Promise<Value>;
 
@@ -128,52 +127,23 @@ function findOrForward(
   context: CallContext,
   cache: MethodCache | undefined,
 ): MaybePromise<NetworkResponse> {
-  if (call.verification !== undefined) return findOrForwardVerified(call, call.verification, context, cache);
-  const result = cache?.find(call.text);
-  if (result === undefined) return forwardCoalesced(call, context, cache);
-  call.record?.cached('hit');
-  return { kind: 'cached', result };
-}
-
-/** Does the same with results that are proven as far as the call requires: they have names of their own. */
-function findOrForwardVerified(
-  call: Call,
-  verification: CallVerification,
-  context: CallContext,
-  cache: MethodCache | undefined,
-): MaybePromise<NetworkResponse> {
-  const name = verifiedName(call.text, verification);
-  const result = cache?.find(name);
-  const proof = result === undefined ? undefined : cache?.proofOf(name);
-  if (result === undefined || !isEnough(proof, verification)) return forwardCoalesced(call, context, cache, name);
-  call.record?.cached('hit');
-  return { kind: 'cached', result, proof };
-}
-
-/** @param name of the call among those of its method @throws RpcError, Cancelled (rejects with it) */
-function forwardCoalesced(
-  call: Call,
-  { network, access, caller, deadline }: CallContext,
-  cache: MethodCache | undefined,
-  name = call.text,
-): Promise<NetworkResponse> {
-  const { method } = call;
-  const onCoalesced = (): void => {
-    call.record?.cached('coalesced');
-  };
-  const participant = { deadline, caller, owner: access.share, onCoalesced };
-  return network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
-    call.coalesced = coalesced;
-    call.cancellation = coalesced.cancellation;
-    if (cache !== undefined) return forwardThrough(cache, call, name);
-    call.record?.cached(method.cache === undefined ? 'not-cacheable' : 'off');
-    return forward(call);
+  const { verification } = call;
+  const cached = cache?.find(nameOf(call));
+  if (cached !== undefined && (verification === undefined || isEnough(cached.proof, verification))) {
+    call.record?.cached('hit');
+    return cached;
+  }
+  return sendCoalesced(call, context, context.caller, (sent) => {
+    if (cache !== undefined) return forwardThrough(cache, sent);
+    sent.record?.cached(sent.method.cache === undefined ? 'not-cacheable' : 'off');
+    return forward(sent);
   });
 }
 
 /** Stores the response in the cache, unless the durable one has it. @throws RpcError, Cancelled (rejects with it) */
-async function forwardThrough(cache: MethodCache, call: Call, name: string): Promise<NetworkResponse> {
+async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkResponse> {
   const { params, verification } = call;
+  const name = nameOf(call);
   const durable = verification === undefined ? cache.findDurable(params, name) : undefined;
   const found = durable && (await durable);
   if (found !== undefined) {
@@ -194,19 +164,11 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
 }
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
-async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<NetworkResponse> {
+async function forwardAlone(call: Call, { caller }: CallContext): Promise<NetworkResponse> {
   call.record?.cached('not-cacheable');
-  const cancellation = new Cancellation(access.share);
-  call.cancellation = cancellation;
-  // A method that sends transactions is never cancelled.
-  if (isRead(call.method)) {
-    if (caller.isCancelled) throw caller.reason;
-    caller.add(cancellation);
-  }
   try {
-    return await forward(call);
+    return await sendAlone(call, caller);
   } finally {
-    caller.delete(cancellation);
     call.served?.afterCall?.();
   }
 }

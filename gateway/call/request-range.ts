@@ -3,39 +3,27 @@ import { weaker, type Proof } from '../jsonrpc/proof.ts';
 import type { RangeSender } from '../ranges/range-run.ts';
 import type { RangedMethod } from '../ranges/ranged-method.ts';
 import { canCoalesce } from '../spec/method-group.ts';
-import { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { complete } from '../upstreams/transport/flowing-result.ts';
 import type { Call, CallContext } from './call.ts';
 import { ChargedParts } from './charge.ts';
 import { forward } from './forward.ts';
 import { usableForRange } from './select.ts';
-import { verifiedName } from './verification.ts';
+import { sendAlone, sendCoalesced } from './send.ts';
 
 /** Sends a call with a range of blocks as it is, or in parts. @throws RpcError, Cancelled (rejects with it) */
 export function requestRange(call: Call, context: CallContext, ranges: RangedMethod): Promise<NetworkResponse> {
   const { params, text, deadline, record, router, method } = call;
-  const { access, caller, reservation, network } = context;
+  const { access, caller, reservation } = context;
   const { share, bounds } = access;
-  const { verification } = call;
+  const isVerified = call.verification !== undefined;
   /** The weakest of all parts; undefined: none has arrived. */
   let proof: Proof | undefined;
-  const recordProof = (response: NetworkResponse): NetworkResponse => {
-    proof = weaker(proof, complete(response).proof ?? 'no');
+  const send = async (part: Call, partCaller: Cancellation): Promise<NetworkResponse> => {
+    if (!canCoalesce(method)) return sendAlone(part, partCaller);
+    const response = await sendCoalesced(part, context, partCaller, forward);
+    if (isVerified) proof = weaker(proof, complete(response).proof ?? 'no');
     return response;
-  };
-  const send = (part: Call, partCaller: Cancellation): Promise<NetworkResponse> => {
-    if (!canCoalesce(method)) return withCancellation(part, partCaller, share);
-    const onCoalesced = (): void => {
-      part.record?.cached('coalesced');
-    };
-    const participant = { deadline, caller: partCaller, owner: share, onCoalesced };
-    const name = verification === undefined ? part.text : verifiedName(part.text, verification);
-    const sent = network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
-      part.coalesced = coalesced;
-      part.cancellation = coalesced.cancellation;
-      return forward(part);
-    });
-    return verification === undefined ? sent : sent.then(recordProof);
   };
   const sender: RangeSender = {
     candidatesFor: (lowest, highest) => usableForRange(router, method, lowest, highest),
@@ -61,25 +49,7 @@ export function requestRange(call: Call, context: CallContext, ranges: RangedMet
     },
   };
   const charges = new ChargedParts(call, context);
-  const isVerified = verification !== undefined;
   const ranged = { params, text, deadline, caller, share, bounds, reservation, record, charges, sender, isVerified };
   const response = ranges.request(ranged);
   return isVerified ? response.then((whole) => ({ ...whole, proof: proof ?? 'no' })) : response;
-}
-
-/** @throws RpcError, Cancelled (rejects with it) */
-async function withCancellation(
-  call: Call,
-  caller: Cancellation,
-  owner: Cancellation['owner'],
-): Promise<NetworkResponse> {
-  if (caller.isCancelled) throw caller.reason;
-  const own = new Cancellation(owner);
-  call.cancellation = own;
-  caller.add(own);
-  try {
-    return await forward(call);
-  } finally {
-    caller.delete(own);
-  }
 }

@@ -1,6 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import type { FetchBlock } from '../cache/final-chain.ts';
-import { requestUpstreams } from '../call/forward.ts';
+import { requestUpstreams } from '../call/own-calls.ts';
 import type { Router } from '../call/router.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { methods, nodeMethods } from '../spec/methods.generated.ts';

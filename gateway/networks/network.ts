@@ -26,7 +26,7 @@ import type { OtherUnits } from '../network-files/options/units-option.ts';
 import { isStronger, verifyOptions } from '../network-files/options/verify-option.ts';
 import { CoalescedCalls } from '../call/coalesce.ts';
 import { layersOf } from '../call/handle-call.ts';
-import { sendToOther, requestEvidence, requestUpstreams } from '../call/forward.ts';
+import { sendToOther, requestEvidence, requestUpstreams } from '../call/own-calls.ts';
 import { verificationOf, type MethodVerification } from '../call/verification.ts';
 import type { Network, NetworkMethod } from '../call/call.ts';
 import { Router } from '../call/router.ts';

@@ -93,5 +93,5 @@ it('a response that was requested before everything was dropped is not cached', 
   });
   expect(cache.find(JSON.stringify(params))).toBeUndefined();
   await callThroughCache(cache, params, () => Promise.resolve(responseOf('0x2')));
-  expect(cache.find(JSON.stringify(params))).toBe('"0x2"');
+  expect(cache.find(JSON.stringify(params))?.result).toBe('"0x2"');
 });

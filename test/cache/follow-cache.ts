@@ -94,7 +94,7 @@ export async function followCache({
       };
       recordServed(poller, upstream, call, response, clock.now());
       cache.store(params, text, response, headHash, { generation: final.generation, isRequestedAgain: true });
-      const find = (): string | undefined => cache.find(text)?.toString();
+      const find = (): string | undefined => cache.find(text)?.result.toString();
       return { find, first: find() };
     },
     waitForHead: (block: ScriptedBlock) =>
@@ -130,7 +130,7 @@ export async function callThroughCache(
   request: (sentTo: SentTo) => Promise<UpstreamResponse>,
 ): Promise<UpstreamResponse | CachedResponse> {
   const text = JSON.stringify(params);
-  const found = cache.find(text) ?? (await cache.findDurable(params, text));
+  const found = cache.find(text)?.result ?? (await cache.findDurable(params, text));
   if (found !== undefined) return { kind: 'cached', result: found };
   const missed = cache.missed(text);
   const sentTo: SentTo = { headHash: undefined };
