@@ -7,10 +7,9 @@ import { attempt } from './attempt.ts';
 import { awaitNewer } from './await-newer.ts';
 import type { Call } from './call.ts';
 import { exhausted } from './exhausted.ts';
-import { inTime, untilDeadline } from './in-time.ts';
 import { namesItsBlock } from './monotonic-reads.ts';
 import { rulesOf } from './rules/rule-list.ts';
-import { catchUp, moreCapacity, selectUpstream } from './select.ts';
+import { selectUpstream } from './select.ts';
 
 /**
  * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
@@ -26,41 +25,22 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
   if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - clock.now(), call.cancellation);
   try {
     prepare(call);
-    if (before !== undefined) {
-      for (const hook of before) {
-        const begun = hook(call);
-        const response = begun && (await begun);
-        if (response === undefined) continue;
-        await othersKnow(call);
-        return response;
-      }
-    }
-    for (;;) {
-      if (select !== undefined) await select(call);
-      const poll = router.isAlone ? undefined : catchUp(call, clock.now());
-      if (poll !== undefined) await untilDeadline(call, poll);
-      const more = router.hasLimits ? moreCapacity(call, false) : undefined;
-      if (more !== undefined) await more;
+    let response: UpstreamResponse | FlowingResponse | undefined;
+    if (before !== undefined) for (const hook of before) response ??= await hook(call);
+    while (response === undefined) {
+      if (select !== undefined) for (const hook of select) await hook(call);
       const now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {
-        if (await awaitNewer(call)) continue;
-        const last = await exhausted(call);
-        const sharing = othersKnow(call);
-        if (sharing !== undefined) await untilDeadline(call, sharing);
-        return end === undefined ? last : end(call, last);
+        if (!(await awaitNewer(call))) response = await exhausted(call);
+        continue;
       }
       const outcome = await attempt(call, upstream, now);
-      const response = !outcome.final
-        ? await afterFailure(call, outcome)
-        : confirm === undefined
-          ? outcome.response
-          : confirm(call, outcome.response);
-      if (response === undefined) continue;
-      const sharing = othersKnow(call);
-      if (sharing !== undefined) await sharing;
-      return end === undefined ? response : end(call, response);
+      if (!outcome.final) response = await afterFailure(call, outcome);
+      else response = confirm === undefined ? outcome.response : confirm(call, outcome.response);
     }
+    if (end !== undefined) for (const hook of end) response = await hook(call, response);
+    return response;
   } finally {
     slots?.leave(owner);
   }
@@ -77,10 +57,4 @@ function prepare(call: Call): void {
   const { excluded } = call;
   call.candidates = excluded.length === 0 ? candidates : (candidates ?? all).filter((one) => !excluded.includes(one));
   call.failsafe = options.failsafe.of(method);
-}
-
-/** Resolves when other workers know the newest served block. Undefined: they do. */
-function othersKnow(call: Call): Promise<void> | undefined {
-  const sharing = call.router.chain.whenShared();
-  return sharing && inTime(call, sharing);
 }

@@ -51,8 +51,6 @@ export class Router {
   /** There is one upstream only: blocks and heads are not compared between upstreams. */
   readonly isAlone: boolean;
   readonly hasArchives: boolean;
-  /** An upstream has `limits`. */
-  readonly hasLimits: boolean;
   readonly ranking: Ranking<Upstream>;
   readonly budget: RetryBudget;
   /** Undefined: no call is hedged. */
@@ -69,7 +67,6 @@ export class Router {
     this.headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
     this.isAlone = all.length === 1;
     this.hasArchives = !this.isAlone && all.some(({ blocks }) => blocks.isArchive);
-    this.hasLimits = all.some(({ limits }) => limits !== undefined);
     this.ranking = new Ranking(all, balance, previous?.ranking);
     this.budget = previous?.budget ?? new RetryBudget();
     if (failsafe.hasHedges && !this.isAlone) this.hedgeDelay = new HedgeDelay(previous?.hedgeDelay);

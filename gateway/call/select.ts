@@ -93,66 +93,6 @@ export function takeRetry(call: Call, now: number): boolean {
   return hasTaken;
 }
 
-/**
- * For a call for a tag: at a start, waits for the first polls of all upstreams. Then polls upstreams that are behind, or may be
- * after a failure, and would be selected before the first one at the head. One whose circuit is not closed is polled if there is
- * no other.
- * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
- */
-export function catchUp({ router, method, blocks, tried, candidates }: Call, now: number): Promise<void> | undefined {
-  const { chain, ranking } = router;
-  if (blocks?.tag === undefined) return undefined;
-  const started = chain.whenStarted(now);
-  if (started !== undefined) return started;
-  let recovering: Upstream | undefined;
-  for (const upstream of ranking.order(method.group, now)) {
-    if (tried.includes(upstream) || candidates?.includes(upstream) === false || upstream.drain !== undefined) continue;
-    const { circuit, isHeadUncertain } = upstream;
-    if (circuit.isClosed) {
-      if (!isHeadUncertain && !chain.view.isBehind(upstream)) return undefined;
-      const poll = chain.catchUp(upstream, now);
-      if (poll !== undefined) return poll;
-    } else if (isHeadUncertain && circuit.isCooldownOver(now)) recovering ??= upstream;
-  }
-  return recovering && chain.catchUp(recovering, now);
-}
-
-/**
- * With several workers: requests what other workers do not use of the `limits` of upstreams that would be selected before the
- * first one with capacity.
- * @param isAtOnce the call is sent to all upstreams
- * @returns resolves when there is no more to get; undefined: the call does not wait
- */
-export function moreCapacity(call: Call, isAtOnce: boolean): Promise<void> | undefined {
-  const now = clock.now();
-  if (call.router.all.every(({ limits }) => limits?.hasCapacity(now) !== false)) return undefined;
-  const granted = requestCapacity(call, now, isAtOnce);
-  return granted && whenGranted(call, granted, isAtOnce);
-}
-
-/** Other calls that wait may take the slots first. */
-async function whenGranted(call: Call, first: Promise<void>, isAtOnce: boolean): Promise<void> {
-  let granted: Promise<void> | undefined = first;
-  while (granted !== undefined) {
-    await granted;
-    const now = clock.now();
-    granted = now < call.deadline ? requestCapacity(call, now, isAtOnce) : undefined;
-  }
-}
-
-function requestCapacity(call: Call, now: number, isAtOnce: boolean): Promise<void> | undefined {
-  const { router, method, tried, candidates } = call;
-  for (const upstream of router.ranking.order(method.group, now)) {
-    const { limits, circuit, drain } = upstream;
-    if (tried.includes(upstream) || candidates?.includes(upstream) === false) continue;
-    if (drain !== undefined || !circuit.isClosed) continue;
-    const granted = limits?.moreCapacity(now);
-    if (granted !== undefined) return granted;
-    if (!isAtOnce && limits?.hasCapacity(now) !== false) return undefined;
-  }
-  return undefined;
-}
-
 /** The upstreams that all calls skip now. */
 export function skipReasons(router: Router, now: number): Map<Upstream, SkipReason> {
   return new Map(skippedFor(headPoll(router), now));

@@ -35,20 +35,24 @@ it('the order of the rules', () => {
     'revert payload',
     'sent transaction',
     'late receipt',
+    'shared blocks',
     'verification',
+    'catching up',
+    'upstream capacity',
     'confirmation',
   ]);
 });
 
 it('a call of a plain network has only the rules of its method', async () => {
   const rulesOf = await openNetwork({});
-  expect(rulesOf('eth_call')).toEqual(['gas cap', 'confirmation']);
-  expect(rulesOf('eth_call', 'gatehouse')).toEqual(['confirmation']);
-  expect(rulesOf('eth_estimateGas')).toEqual(['gas cap', 'revert payload', 'confirmation']);
+  expect(rulesOf('eth_call')).toEqual(['gas cap', 'catching up', 'confirmation']);
+  expect(rulesOf('eth_call', 'gatehouse')).toEqual(['catching up', 'confirmation']);
+  expect(rulesOf('eth_estimateGas')).toEqual(['gas cap', 'revert payload', 'catching up', 'confirmation']);
   expect(rulesOf('eth_getTransactionReceipt')).toEqual(['accepted transactions', 'confirmation']);
   for (const method of ['eth_getBalance', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_blockNumber'])
-    expect(rulesOf(method)).toEqual(['confirmation']);
-  for (const method of ['eth_gasPrice', 'net_version']) expect([method, ...rulesOf(method)]).toEqual([method]);
+    expect(rulesOf(method)).toEqual(['catching up', 'confirmation']);
+  expect(rulesOf('eth_gasPrice')).toEqual(['catching up']);
+  expect(rulesOf('net_version')).toEqual([]);
 });
 
 it('with one upstream, only what may be older than served blocks is confirmed', async () => {
@@ -61,11 +65,11 @@ it('with one upstream, only what may be older than served blocks is confirmed', 
 
 it('results are verified for calls that require it, and reads of callers where they are observed', async () => {
   const rulesOf = await openNetwork({});
-  expect(rulesOf('eth_getBalance', 'key', true)).toEqual(['verification', 'confirmation']);
+  expect(rulesOf('eth_getBalance', 'key', true)).toEqual(['verification', 'catching up', 'confirmation']);
   const observed = await openNetwork({ verify: { level: { eth_getBalance: 'observe' } } });
-  expect(observed('eth_getBalance')).toEqual(['verification', 'confirmation']);
-  expect(observed('eth_getBalance', 'gatehouse')).toEqual(['confirmation']);
-  expect(observed('eth_gasPrice')).toEqual([]);
+  expect(observed('eth_getBalance')).toEqual(['verification', 'catching up', 'confirmation']);
+  expect(observed('eth_getBalance', 'gatehouse')).toEqual(['catching up', 'confirmation']);
+  expect(observed('eth_gasPrice')).toEqual(['catching up']);
 });
 
 it('transactions have a route if the network or the key says where they go', async () => {

@@ -3,13 +3,16 @@ import type { Call } from '../call.ts';
 import { confirmation } from '../confirm.ts';
 import type { Router } from '../router.ts';
 import { acceptedTransactions } from './accepted-transactions.ts';
+import { catchingUp } from './catch-up.ts';
 import { senderCharge } from './sender-charge.ts';
 import { gasCap } from './gas-cap.ts';
 import { lateReceipt } from './late-receipt.ts';
 import { revertPayload } from './revert-payload.ts';
 import type { CallRules, Rule, RuleAccess } from './rule.ts';
 import { sentTransaction } from './sent-transaction.ts';
+import { sharedBlocks } from './shared-blocks.ts';
 import { transactionRoute } from './transaction-route.ts';
+import { upstreamCapacity } from './upstream-capacity.ts';
 import { verification } from './verification.ts';
 
 /**
@@ -36,8 +39,13 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Keeps the transaction, which the next one looks up.
   ['sent transaction', sentTransaction],
   ['late receipt', lateReceipt],
-  // Judges what the others have made of a response.
+  // Waits with the response, before the next one completes it.
+  ['shared blocks', sharedBlocks],
+  // Judges what the others have made of a response. Pins a tag, for which the next ones wait.
   ['verification', verification],
+  ['catching up', catchingUp],
+  // The last wait before a selection: other calls may take what it has got.
+  ['upstream capacity', upstreamCapacity],
   // Confirms what the others have let pass.
   ['confirmation', confirmation],
 ];
@@ -84,9 +92,9 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess, i
     before: hooks(found.map(({ before }) => before)),
     during: hooks(found.map(({ during }) => during)),
     judge: hooks(found.map(({ judge }) => judge)),
-    select: found.find(({ select }) => select !== undefined)?.select,
+    select: hooks(found.map(({ select }) => select)),
+    end: hooks(found.map(({ end }) => end)),
     confirm: found.find(({ confirm }) => confirm !== undefined)?.confirm,
-    end: found.find(({ end }) => end !== undefined)?.end,
   };
 }
 

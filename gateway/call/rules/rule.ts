@@ -17,7 +17,7 @@ export interface Rule<Call> {
   /** Runs before the first attempt. A response ends the call. @throws RpcError, Cancelled (rejects with it) */
   readonly before?: (call: Call) => Promise<UpstreamResponse | undefined> | undefined;
   /** Runs before each selection of an upstream. @throws RpcError, Cancelled (rejects with it) */
-  readonly select?: (call: Call) => Promise<void>;
+  readonly select?: (call: Call) => Promise<void> | undefined;
   /** Watches an attempt, and may end it with an outcome of its own. */
   readonly during?: (call: Call, upstream: Upstream, outcome: Promise<AttemptOutcome>) => Promise<AttemptOutcome>;
   /** Judges what an upstream returned, before it is recorded. @throws RpcError, Cancelled (rejects with it) */
@@ -33,7 +33,10 @@ export interface Rule<Call> {
     response: UpstreamResponse | FlowingResponse,
   ) => UpstreamResponse | FlowingResponse | undefined;
   /** The response for the caller, of an upstream or in place of those that failed. @throws RpcError */
-  readonly end?: (call: Call, response: UpstreamResponse | FlowingResponse) => UpstreamResponse;
+  readonly end?: (
+    call: Call,
+    response: UpstreamResponse | FlowingResponse,
+  ) => UpstreamResponse | Promise<UpstreamResponse | FlowingResponse>;
 }
 
 /** The hooks of the rules of a call, in the order of the rules. Undefined: no rule has the hook. */
@@ -43,10 +46,10 @@ export interface CallRules<Call> {
   readonly before: readonly NonNullable<Rule<Call>['before']>[] | undefined;
   readonly during: readonly NonNullable<Rule<Call>['during']>[] | undefined;
   readonly judge: readonly NonNullable<Rule<Call>['judge']>[] | undefined;
-  // The hooks of the only rule that has them.
-  readonly select: Rule<Call>['select'];
+  readonly select: readonly NonNullable<Rule<Call>['select']>[] | undefined;
+  readonly end: readonly NonNullable<Rule<Call>['end']>[] | undefined;
+  /** The hook of the only rule that has it. */
   readonly confirm: Rule<Call>['confirm'];
-  readonly end: Rule<Call>['end'];
 }
 
 /** The rules of a call that is not sent. */

@@ -10,9 +10,10 @@ import type { Call } from '../call.ts';
 import { responseOfFailures } from '../exhausted.ts';
 import { countIgnored } from '../record-attempt.ts';
 import type { Router } from '../router.ts';
-import { moreCapacity, selectAll } from '../select.ts';
+import { selectAll } from '../select.ts';
 import { firstEnded, sendToAll, type Sent } from '../send-to-all.ts';
 import type { Rule, RuleAccess } from './rule.ts';
+import { moreCapacity } from './upstream-capacity.ts';
 
 /** An upstream with this many transactions without a response, whose callers have theirs, gets no further one at once. */
 const MAX_UNFINISHED = 100;
