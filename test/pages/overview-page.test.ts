@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startRedis } from '../support/redis.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { openUsage } from '../usage/open-usage.ts';
 import { adminToken, click, fill } from './keys-gateway.ts';
 
 const headers = { authorization: `Bearer ${adminToken}`, accept: 'application/json' };
@@ -218,6 +219,28 @@ describe('the page of usage', () => {
       expect.stringMatching(/^\d{4}-\d\d-\d\d,six,\d+,1,1,\d+$/),
     ]);
     expect(lines.slice(3)).toEqual(['']);
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('has graphs of all calls, errors by reason, and says which rows it leaves out', async () => {
+    const [networks, methods] = [100, 101].map((length) => Array.from({ length }, (_, at) => at)) as [
+      number[],
+      number[],
+    ];
+    const amounts = { calls: 1, units: 1, errors: 0, bytes: 1 };
+    const rejected = { place: 'n0 eth_m0:daily', calls: 3, units: 0, errors: 3, bytes: 3 };
+    const places = networks.flatMap((at) => methods.map((method) => `n${at} eth_m${method}`));
+    const usage = await openUsage({ REDIS_URL: undefined, DATA_DIR: gateway.dataDir });
+    const day = new Date(Date.now() - 60 * 86_400_000).toISOString().slice(0, 10);
+    const all = [...places.map((place) => ({ place, ...amounts })), rejected];
+    expect(await usage.add([{ key: '0123456789ab', day, number: 1, amounts: all }])).toEqual([]);
+    const tab = await open('/usage?by=network,method&range=90d');
+    await tab.waitFor(`document.querySelector('#rows tbody') !== null`);
+    expect(await textOf(tab, '#graphs')).toMatch(/In 90 days: 10,108 calls, 5 errors, /);
+    expect(await textOf(tab, '#graphs')).toMatch(/Errors by reason: 3 daily/);
+    expect(await textOf(tab, '#summary')).toMatch(/^10,10\d rows$/);
+    expect(await textOf(tab, '#rows tbody tr')).toMatch(/^Sum of 10,000 rows/);
+    expect(await textOf(tab, '#rows .warn')).toMatch(/the 10,000 rows with most units of 10,10\d\./);
     expect(tab.errors).toEqual([]);
   });
 

@@ -10,7 +10,7 @@ import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
 import {
-  keyParts,
+  defaultParts,
   readReportDay,
   readReportParts,
   reportParts,
@@ -137,17 +137,17 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok({ keys, usage: await readUsage(usage, keys, own) });
   },
   usageOfDays: async ({ usage, keys, query }) => {
-    const { day, days, by = keyParts.join(), limit = '10000' } = readTexts(query, ['day', 'days', 'by', 'limit']);
+    const { day, days, by = defaultParts.join(), limit = '10000' } = readTexts(query, ['day', 'days', 'by', 'limit']);
     const parts = readReportParts(by);
     if (parts === undefined)
       throw new AdminError(400, `by: expected ${reportParts.join(', ')}, or several with commas`, { field: 'by' });
     const all = readReportDays(day, days);
     // About a megabyte.
-    const rows = await reportUsage(usage, all, parts, readWhole('limit', limit, 1, 10_000));
+    const { rows, total } = await reportUsage(usage, all, parts, readWhole('limit', limit, 1, 10_000));
     const [first, last] = [all[0], all.at(-1)];
     const range = first === last ? { day: first } : { from: first, to: last };
-    if (!parts.includes('key')) return ok({ ...range, usage: rows });
-    return ok({ ...range, usage: withNames(rows, (await keys.entries()).values()) });
+    const named = parts.includes('key') ? withNames(rows, (await keys.entries()).values()) : rows;
+    return ok({ ...range, total, usage: named });
   },
   calls: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...given } = query;

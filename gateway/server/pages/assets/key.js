@@ -114,7 +114,7 @@ function usageView(target) {
     ${rangeButtons(usageRanges, () => reload(() => loadUsage(target)))}
     <div id="usage">
       ${replaced > 0 && html`<p class="hint">With ${quantity(replaced, 'key')} that rotation replaced.</p>`}
-      ${usagePlots(rows, days)}
+      ${usagePlots(days, rows)}
     </div>`;
 }
 
