@@ -147,7 +147,7 @@ export async function runCommand(
     .description('Write the file of a network by its chain id: of a known one, or of any one with --url')
     .argument('<chainId>', '8453 for Base')
     .option('--provider <names>', 'upstreams of these providers, best first, in place of public ones: alchemy,drpc')
-    .option('--url <urls>', 'upstreams at these URLs, best first; each is asked for its chain id')
+    .option('--url <urls>', 'upstreams at these URLs, best first; the chain id of each is checked')
     .option('--name <name>', 'with --url: name of the network; default: that of the known chain')
     .option('--currency <symbol>', 'with --url: symbol of its currency, for wallets')
     .option('--explorer <url>', 'with --url: block explorer, for wallets and pages')

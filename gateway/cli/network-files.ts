@@ -76,7 +76,7 @@ export interface GivenNetwork {
 }
 
 /**
- * Writes the file of any network, known or not. Each node is asked for its chain id first.
+ * Writes the file of any network, known or not, after each node has responded with the chain id.
  * @throws NetworkFileError (rejects with it), which quotes no URL: it may have a credential
  */
 export async function addGivenNetwork(

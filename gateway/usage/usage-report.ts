@@ -55,7 +55,7 @@ export async function reportUsage(
   return { rows: rows.sort(byUnits).slice(0, limit), total: sums.size };
 }
 
-/** Adds the names of keys. `public` and subjects of tokens have none. */
+/** Adds the names of keys. `public`, `operator` and subjects of tokens have none. */
 export function withNames(
   rows: readonly ReportRow[],
   records: Iterable<{ readonly id: string; readonly name: string }>,

@@ -36,6 +36,11 @@ it('docs/moved.md leads from each former page and section to one that exists', (
 });
 
 describe.each(pages)('%s', (page) => {
+  it('has each heading once', () => {
+    const headings = [...withoutCode(textOf(page)).matchAll(/^##+ (.*)$/gm)].map(([, heading]) => heading);
+    expect(headings.filter((heading, at) => headings.indexOf(heading) !== at)).toEqual([]);
+  });
+
   it('has links to files and headings that exist', () => {
     const links = [...withoutCode(textOf(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
     expect(links.filter((link) => !/^https?:/.test(link) && !isThere(page, link))).toEqual([]);

@@ -113,6 +113,12 @@ describe.each(['empty', 'with its data'])('a Redis that returns %s', (returns) =
     expect(await charge(one, new Map([['eth_a', 1]]))).toBe('taken');
     await send(two);
     expect(taken).toBe(19);
+    // Both know all units: else the one that connects first adds to a sum that lacks some.
+    await eventually(async () => {
+      await Promise.all(limiters.map(async (limiter) => limiter.charge(limits, { units: 0, byMethod: new Map() })));
+      const quotas = await Promise.all(limiters.map((limiter) => limiter.quotas()));
+      return quotas.flat().every(({ used }) => used === taken + 1);
+    });
     await redis.kill();
     await eventually(async () => {
       const before = one.counts['without-redis'];

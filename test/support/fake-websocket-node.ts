@@ -69,6 +69,8 @@ export async function startFakeWebSocketNode(chainId: number): Promise<FakeWebSo
     server.on('connection', (connection) => {
       connections.add(connection);
       connection.on('close', () => connections.delete(connection));
+      // Node.js removes its own listener at the upgrade. A client may reset a connection whose handshake hangs.
+      connection.on('error', () => undefined);
     });
     server.on('upgrade', (request, socket, head) => {
       handshakes.push({ path: request.url ?? '', headers: request.headers });
