@@ -38,7 +38,7 @@ export interface AdminRequest {
   readonly network: string;
   /** Name of an upstream of it. */
   readonly upstream: string;
-  /** Of a public key of tokens. */
+  /** Id of a public key of tokens. */
   readonly kid: string;
   readonly body: unknown;
   readonly query: Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ export interface AdminRequest {
   readonly upstreams: readonly UpstreamFacts[];
   readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
   readonly limiter: Limiter;
-  /** Of the gateway's addresses. */
+  /** Port of the gateway's addresses. */
   readonly port: number;
   readonly lists: MachineLists;
   /** Who sends the request, as in the audit log. */
@@ -74,7 +74,7 @@ type PermissionValues = Readonly<Record<string, string | number | readonly strin
 
 const DEFAULT_GRACE = '24h';
 const DEFAULT_DAYS = '30';
-/** Of recent calls and events. */
+/** Default number of recent calls and events. */
 const DEFAULT_ROWS = '100';
 const MAX_ROWS = 1_000;
 const callFilters = ['key', 'network', 'method', 'outcome', 'upstream', 'request', 'from', 'to'] as const;
@@ -253,7 +253,7 @@ function readTexts<Name extends string>(
   return query as Partial<Record<Name, string>>;
 }
 
-/** The time in the form of a call's. @throws AdminError */
+/** Time of a filter, in the form that calls have. @throws AdminError */
 function readTime<Name extends string>(field: Name, text: string | undefined): Partial<Record<Name, string>> {
   if (text === undefined) return {};
   const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/.test(text) ? Date.parse(text) : NaN;
