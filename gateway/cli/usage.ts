@@ -4,18 +4,22 @@ import { openImportedStore } from '../backup/former-files.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import {
+  defaultParts,
   readReportDay,
   readReportParts,
   reportParts,
   reportUsage,
   withNames,
+  type ReportPart,
   type ReportRow,
 } from '../usage/usage-report.ts';
-import { amountNames, USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
+import { amountNames, USAGE_RETENTION_DAYS, UsageStore, type Amounts } from '../usage/usage-store.ts';
 import { columns } from './columns.ts';
 import { examples } from './examples.ts';
 import { readDays, UsageError } from './key-options.ts';
 import { OPEN_TIMEOUT_MS } from './keys.ts';
+
+type Column = ReportPart | 'name' | keyof Amounts;
 
 interface UsageOptions {
   readonly day?: string;
@@ -38,7 +42,7 @@ export function usageCommand(
       `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days, in UTC; default: yesterday`,
     )
     .option('--days <number>', `in place of --day: number of days until today, at most ${USAGE_RETENTION_DAYS}`)
-    .option('--by <parts>', 'one row for each day, key, network, method, or of several of these', 'key,network,method')
+    .option('--by <parts>', 'one row for each day, key, network, method, or of several of these', defaultParts.join())
     .option('--limit <number>', 'maximum rows, those with most units', 'Infinity')
     .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array of rows on one line')
@@ -58,7 +62,7 @@ export function usageCommand(
       const log = openLog('silent');
       const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
       try {
-        const found = await reportUsage(new UsageStore(store, log), days, parts, Number(limit));
+        const { rows: found } = await reportUsage(new UsageStore(store, log), days, parts, Number(limit));
         const hasKeys = parts.includes('key');
         const rows = hasKeys ? withNames(found, (await new KeyStore(store, log).entries()).values()) : found;
         const names = [...parts, ...(hasKeys ? (['name'] as const) : []), ...amountNames];
@@ -72,12 +76,12 @@ export function usageCommand(
     });
 }
 
-function cellsOf(rows: readonly ReportRow[], names: readonly (keyof ReportRow)[]): string[][] {
+function cellsOf(rows: readonly ReportRow[], names: readonly Column[]): string[][] {
   return rows.map((row) => names.map((name) => String(row[name] ?? '')));
 }
 
 /** RFC 4180, with line feeds. */
-function linesOf(rows: readonly ReportRow[], names: readonly (keyof ReportRow)[]): string {
+function linesOf(rows: readonly ReportRow[], names: readonly Column[]): string {
   const quoted = (cell: string): string => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
   return [[...names], ...cellsOf(rows, names)].map((cells) => `${cells.map(quoted).join(',')}\n`).join('');
 }

@@ -1,10 +1,11 @@
 import { adminRoles } from './admin-tokens.ts';
 import { isAddressRange } from './address-ranges.ts';
+import { parseUrl } from './parse-url.ts';
 
 /** A row of `settings.ts`. */
 export interface SettingRow {
   /** An amount is 0 or more, a count is 1 or more. */
-  readonly type: 'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | 'tokens' | readonly string[];
+  readonly type: 'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | 'tokens' | 'url' | readonly string[];
   readonly default: string | number | undefined;
   readonly meaning: string;
   /** A bound of the whole machine, of which each worker has a part. */
@@ -30,6 +31,11 @@ export function parseSetting(
     if (!isToken(given)) {
       problems.push(`${row.name}: expected ${MIN_TOKEN_CHARS} characters or more, of letters, digits and -._~+/`);
     }
+    return given;
+  }
+  if (row.type === 'url') {
+    if (!/^https?:$/.test(parseUrl(given)?.protocol ?? ''))
+      problems.push(`${row.name}: expected a URL that begins with https:// or http://`);
     return given;
   }
   if (row.type === 'tokens') {

@@ -78,6 +78,18 @@ const table = {
     meaning:
       'Parameters of the calls that the admin API lists: `hashed` with a key of this process, `shown` or `off`; those of transactions never',
   },
+  EVENTS_WEBHOOK_URL: {
+    type: 'url',
+    default: undefined,
+    isSecret: true,
+    meaning: 'URL to which events are sent by POST, as JSON, at their begin and their end; unset: they are not sent',
+  },
+  EVENTS_WEBHOOK_SECRET: {
+    type: 'token',
+    default: undefined,
+    isSecret: true,
+    meaning: 'Key of the signatures (HMAC-SHA256, standardwebhooks.com) of requests to EVENTS_WEBHOOK_URL; unset: none',
+  },
   NODE_ENV: { type: 'string', default: undefined, meaning: '`production`: no development key, no local chain' },
   KEY_STALE_MAX_S: {
     type: 'count',

@@ -2,12 +2,12 @@ import { clock, type Timer } from '../clock/clock.ts';
 import { LineLimit } from '../config/line-limit.ts';
 import type { Log } from '../config/log.ts';
 
-const MAX_EVENTS = 1_000;
+export const MAX_EVENTS = 1_000;
 /** A condition that returns within this time continues its event, whose count rises. */
 const RESUME_MS = 300_000;
 const TICK_MS = 1_000;
 /** Time within which the same trouble at several workers is one event. */
-const SAME_MS = 5_000;
+export const SAME_MS = 5_000;
 
 /** Subject of an event. */
 export interface EventSubject {

@@ -31,7 +31,7 @@ import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
-import { differencesReader, MachineLists } from './ops/machine-lists.ts';
+import { callsReader, differencesReader, eventsReader } from './ops/machine-lists.ts';
 import { MachineMetrics } from './ops/machine-metrics.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import type { HistoryTotals } from '../metrics/history.ts';
@@ -46,7 +46,8 @@ import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../networks/local-chains.ts';
 import { UpstreamConditions } from '../upstreams/upstream-conditions.ts';
 import { summariseUpstreams } from '../upstreams/upstream-status.ts';
-import { EventList } from '../observability/event-list.ts';
+import { EventList, MAX_EVENTS } from '../observability/event-list.ts';
+import { EventWebhook } from '../observability/event-webhook.ts';
 import { RecentCalls } from '../observability/recent-calls.ts';
 import { ShownParams } from '../observability/shown-params.ts';
 import { openTracing } from '../observability/tracing.ts';
@@ -230,6 +231,10 @@ export async function openGateway(
     configuration: () => networks.configuration,
   };
   events.watch(() => currentConditions(sources));
+  const readEvents = eventsReader(events, link);
+  const { EVENTS_WEBHOOK_URL: url, EVENTS_WEBHOOK_SECRET: secret } = settings;
+  const webhookOptions = { secret, read: () => readEvents({}, MAX_EVENTS), isFirst: isFirstWorker, log };
+  const webhook = url === undefined ? undefined : new EventWebhook({ url, ...webhookOptions });
   const adminTokens = adminTokensOf(settings);
   const recentCalls = adminTokens.length > 0 ? new RecentCalls(shownParams) : undefined;
   const requestOptions = {
@@ -276,7 +281,8 @@ export async function openGateway(
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
       upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network, conditions.of(network))),
       port: () => listeners[0]?.port ?? 0,
-      ...{ lists: new MachineLists(recentCalls, shownParams.mode, events, link), events, links: opsLinks },
+      lists: { paramsMode: shownParams.mode, calls: callsReader(recentCalls, link), events: readEvents },
+      ...{ events, links: opsLinks },
     };
     ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
   }
@@ -339,6 +345,7 @@ export async function openGateway(
   const close = async (delayMs?: number): Promise<void> => {
     metrics.history.stop();
     events.close();
+    webhook?.close();
     redisMemory?.close();
     // In this order, so that the ops port reports 503 until the last call has ended.
     const [main, ops] = listeners;

@@ -1,36 +1,39 @@
 import { clock } from '../clock/clock.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
-  addAmounts,
+  addRow,
   dayOf,
   newAmounts,
   rowOf,
   USAGE_RETENTION_DAYS,
   type Amounts,
+  type RowAmounts,
   type UsageStore,
 } from './usage-store.ts';
 
 /** Rows beyond twice the limit that are sorted at once, so that few are sorted often. */
 const MIN_SORTED = 1_000;
 
-/** What the rows of a report may be apart by. */
-export const keyParts = ['key', 'network', 'method'] as const;
-export const reportParts = ['day', ...keyParts] as const;
+/** Parts that the rows of a report may have. */
+export const reportParts = ['day', 'key', 'network', 'method'] as const;
 export type ReportPart = (typeof reportParts)[number];
+/** Parts of a row if no others are requested. */
+export const defaultParts = ['key', 'network', 'method'] as const satisfies ReportPart[];
 
-/** The sum of the days, with the parts that were asked for, and beside a key its name. */
-export type ReportRow = Amounts & Partial<Readonly<Record<ReportPart | 'name', string>>>;
+/** Sum of the days, with the requested parts, and beside a key its name. */
+export type ReportRow = RowAmounts & Partial<Readonly<Record<ReportPart | 'name', string>>>;
 
 /**
  * The usage of all keys on some days, in UTC, by these parts; most units first. Long work is in time slices.
- * @param limit maximum rows  @throws StoreError (rejects with it)
+ * @param limit maximum rows  @returns rows, and the number that they would be without the limit
+ * @throws StoreError (rejects with it)
  */
 export async function reportUsage(
   store: Pick<UsageStore, 'entries'>,
   days: readonly string[],
   by: readonly ReportPart[],
   limit = Infinity,
-): Promise<ReportRow[]> {
+): Promise<{ readonly rows: ReportRow[]; readonly total: number }> {
   const sums = new Map<string, ReportRow>();
   for await (const { key, day, amounts } of store.entries(days))
     for (const { place, ...amount } of amounts) {
@@ -41,7 +44,7 @@ export async function reportUsage(
       const name = parts.map(([, text]) => text).join(' ');
       let sum = sums.get(name);
       if (sum === undefined) sums.set(name, (sum = { ...Object.fromEntries(parts), ...newAmounts() }));
-      addAmounts(sum, amount);
+      addRow(sum, row);
     }
   let rows: ReportRow[] = [];
   for (const sum of sums.values()) {
@@ -49,7 +52,7 @@ export async function reportUsage(
     if (pause !== undefined) await pause;
     if (rows.push(sum) >= 2 * limit + MIN_SORTED) rows = rows.sort(byUnits).slice(0, limit);
   }
-  return rows.sort(byUnits).slice(0, limit);
+  return { rows: rows.sort(byUnits).slice(0, limit), total: sums.size };
 }
 
 /** Adds the names of keys. `public`, `operator` and subjects of tokens have none. */

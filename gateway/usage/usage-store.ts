@@ -40,12 +40,16 @@ export interface UsageBatch {
   readonly amounts: readonly PlacedAmounts[];
 }
 
-export interface UsageRow extends Amounts {
+/** Amounts with reasons. */
+export interface RowAmounts extends Amounts {
+  /** Errors by reason; undefined: none, or they were counted by a version that stored no reasons. */
+  reasons?: Record<string, number>;
+}
+
+export interface UsageRow extends RowAmounts {
   readonly day: string;
   readonly network: string;
   readonly method: string;
-  /** Errors by reason; undefined: none, or they were counted by a version that stored no reasons. */
-  reasons?: Readonly<Record<string, number>>;
 }
 
 /** The usage of one key on one day, in UTC. */
@@ -226,6 +230,15 @@ export function addAmounts(sum: Amounts, { calls, units, errors, bytes }: Readon
   sum.units += units;
   sum.errors += errors;
   sum.bytes += bytes;
+}
+
+/** Adds the amounts and the reasons of a row. */
+export function addRow(sum: RowAmounts, row: Readonly<RowAmounts>): void {
+  addAmounts(sum, row);
+  for (const [reason, errors] of Object.entries(row.reasons ?? {})) {
+    sum.reasons ??= {};
+    sum.reasons[reason] = (sum.reasons[reason] ?? 0) + errors;
+  }
 }
 
 /** The place of calls with an error of this reason, which stores add up apart. Names of methods have no colon. */

@@ -132,7 +132,7 @@ function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, bl
   );
 }
 
-/** Of a signature, one member is hashed: `yParity`, beside which `v` is the same; or `v`, which has the chain id (EIP-155). */
+/** Whether the members of a signature agree. One is hashed: `yParity`, beside which `v` is the same; or `v` with the chain id (EIP-155). */
 function hasMembersOfSignature({ type, v, yParity, chainId }: JsonObject): boolean {
   if (Number(type ?? 0) !== 0) return isAbsent(v) || isAbsent(yParity) || isSameQuantity(v, yParity);
   if (isAbsent(chainId) || isAbsent(v)) return true;
@@ -159,7 +159,7 @@ export function isSameTransaction(transaction: unknown, trusted: JsonObject, hea
 /**
  * Whether the withdrawals have the root of the header. In a block of the OP Stack, whose first transaction is a deposit, there are
  * none: since Isthmus, the header has the storage root of the message passer there. Undefined: they are missing, or of unknown form.
- * @param transactions that are proven, if the result is to be
+ * @param transactions proven ones if the finding is to be `proven`
  */
 async function hasWithdrawals(
   { withdrawals }: JsonObject,

@@ -58,7 +58,7 @@ export async function checkLogs(subject: Subject): Promise<Finding> {
   return found === result.length ? proven('root') : disproved('logs of other blocks');
 }
 
-/** In words. Undefined: there is none. */
+/** Difference between logs and those that are expected, in words. Undefined: there is none. */
 function differenceOf(
   logs: readonly unknown[],
   expected: readonly JsonObject[],
@@ -114,7 +114,7 @@ function headersOf(
   return evidence.headers(from, to, work);
 }
 
-/** Requested when it is read: nothing would handle the failure of a request that is not awaited. */
+/** Header of one block, in a list. It is requested when it is read: nothing would handle the failure of a request that is not awaited. */
 async function* headerOf(
   hash: string,
   evidence: Evidence,

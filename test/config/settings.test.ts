@@ -88,6 +88,14 @@ describe('a setting that is set', () => {
     }
   });
 
+  it.each(namesOf('url'))('%s is a URL', (name) => {
+    expect(readSettings({ [name]: 'https://a.example/b?c=d' })).toMatchObject({ [name]: 'https://a.example/b?c=d' });
+    for (const given of ['a.example', 'ftp://a.example', 'https://'])
+      expect(() => readSettings({ [name]: given })).toThrow(
+        `${name}: expected a URL that begins with https:// or http://`,
+      );
+  });
+
   it('QUOTAS_WITHOUT_REDIS may be open or closed, METRICS_PER_KEY and KEY_HEADERS off or on', () => {
     expect(readSettings({ QUOTAS_WITHOUT_REDIS: 'closed' }).QUOTAS_WITHOUT_REDIS).toBe('closed');
     expect(() => readSettings({ QUOTAS_WITHOUT_REDIS: 'no' })).toThrow('expected one of open, closed');
@@ -123,9 +131,9 @@ describe('errors in settings', () => {
 
 describe('every setting', () => {
   it('is tested above: each is of one of these types', () => {
-    const known = ['string', 'port', 'count', 'amount', 'ranges'].flatMap(namesOf);
+    const known = ['string', 'url', 'port', 'count', 'amount', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
-    // ADMIN_TOKEN and ADMIN_TOKENS are tested with the admin API, STATUS_PAGE with the pages.
+    // Tokens are tested with the admin API and the webhook, STATUS_PAGE with the pages.
     const lists = [
       'STATUS_PAGE',
       'LOG_LEVEL',
@@ -135,7 +143,7 @@ describe('every setting', () => {
       'METRICS_PER_KEY',
       'RECENT_CALLS_PARAMS',
     ];
-    expect(others.toSorted()).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', ...lists].toSorted());
+    expect(others.toSorted()).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', 'EVENTS_WEBHOOK_SECRET', ...lists].toSorted());
   });
 
   it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {

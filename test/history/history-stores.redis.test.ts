@@ -80,7 +80,7 @@ async function open(log: Log = silent): Promise<Counting> {
     },
     overTime: async (range = '1h') => {
       const { points, isPartial } = await store.read(range, 'five');
-      return { ...networkOverTime(range, points, 'five', ['one'], nowS), isPartial };
+      return { ...networkOverTime(range, { slug: 'five', upstreams: ['one'], points, recent: [] }, nowS), isPartial };
     },
   };
 }

@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import type { HistoryTotals } from '../../gateway/metrics/history.ts';
+import type { HistoryPoint, HistoryTotals } from '../../gateway/metrics/history.ts';
 import { histogram } from '../../gateway/metrics/instruments.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { removeSeries } from '../../gateway/metrics/remove-series.ts';
-import { gatewayOverTime, networkOverTime } from '../../gateway/server/pages/network-over-time.ts';
+import { gatewayOverTime, networkOverTime, type NetworkPoints } from '../../gateway/server/pages/network-over-time.ts';
 import { simulateTime } from '../support/simulate-time.ts';
 import { activeUpstream } from './active-upstream.ts';
 
 const time = simulateTime();
+
+const networkOf = (points: readonly HistoryPoint[], ...upstreams: string[]): NetworkPoints => ({
+  ...{ slug: 'five', upstreams, points, recent: [] },
+});
 
 /** Metrics of which the first step has begun. */
 async function openMetrics(): Promise<Metrics> {
@@ -44,7 +48,7 @@ describe('the history over time', () => {
     await endStep(metrics, [activeUpstream({ lag: 12 })]);
     expect(history.pointsOf('24h')).toEqual([]);
     const shown = (range: '1h' | '24h') =>
-      networkOverTime(range, history.pointsOf(range), 'five', ['one'], time().unixMs() / 1000);
+      networkOverTime(range, networkOf(history.pointsOf(range), 'one'), time().unixMs() / 1000);
     const hour = shown('1h');
     expect([hour.at.length, hour.at.at(-1)]).toEqual([120, time().unixMs() / 1000 - 30]);
     expect(last(hour.network['calls'])).toBe(11);
@@ -71,7 +75,7 @@ describe('the history over time', () => {
     secondsOf(metrics, 'eth_call').observe(0.02);
     await endStep(metrics, [down, { ...down, upstream: 'other' }]);
     const [points, nowS] = [history.pointsOf('1h'), time().unixMs() / 1000];
-    const { total, down: shares } = networkOverTime('1h', points, 'five', ['one', 'other'], nowS);
+    const { total, down: shares } = networkOverTime('1h', networkOf(points, 'one', 'other'), nowS);
     expect(shares.slice(-3)).toEqual([null, 0, 1]);
     expect(total).toMatchObject({ calls: 2, failed: 1, rejected: 0 });
     expect(total['p99Ms']).toBeGreaterThan(0);
@@ -130,7 +134,7 @@ describe('the history over time', () => {
     const callsAfter = async (others: Readonly<Record<number, number>>): Promise<unknown> => {
       await time().advance(30_000);
       history.sample([], new Map(Object.entries(others).map(([id, calls]) => [Number(id), counted(calls)])));
-      const { network } = networkOverTime('1h', history.pointsOf('1h'), 'five', [], time().unixMs() / 1000);
+      const { network } = networkOverTime('1h', networkOf(history.pointsOf('1h')), time().unixMs() / 1000);
       return last(network['calls']);
     };
     expect(await callsAfter({ 1: 1_000 })).toBe(0);

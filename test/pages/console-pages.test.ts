@@ -7,7 +7,7 @@ import { outcomes } from '../../gateway/metrics/outcome-class.ts';
 import { startChromium, type Chromium, type OpenOptions, type Tab } from '../support/chromium.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { adminToken, fill } from './keys-gateway.ts';
+import { adminToken, fill, openPage, textAt } from './keys-gateway.ts';
 
 const axe = readFileSync(join(packageRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');
 let browser: Chromium;
@@ -36,17 +36,7 @@ afterAll(async () => {
   await Promise.all([node.close(), dead.close()]);
 });
 
-/** Opens a page of the ops port and enters the token. */
-async function open(path: string, options: OpenOptions = {}): Promise<Tab> {
-  const tab = await browser.open(ops + path, options);
-  await fill(tab, 'token', adminToken);
-  await tab.press('Enter');
-  await tab.waitFor(`!document.querySelector('#session').hidden`);
-  return tab;
-}
-
-const textOf = (tab: Tab, selector: string): Promise<string> =>
-  tab.evaluate<string>(`document.querySelector(${JSON.stringify(selector)}).innerText`);
+const open = (path: string, options: OpenOptions = {}): Promise<Tab> => openPage(browser, ops, path, options);
 
 async function findings(tab: Tab): Promise<string[]> {
   // Not as a script element, which the page's Content-Security-Policy rejects.
@@ -60,11 +50,11 @@ describe('the page of calls', () => {
   it('shows a failed call, and by the keyboard its attempts as bars', async () => {
     const tab = await open('/calls?network=six');
     await tab.waitFor(`document.querySelectorAll('#calls tbody tr').length > 0`);
-    expect(await textOf(tab, '#calls tbody tr')).toMatch(/no-upstream[\s\S]*node-0: transport/);
+    expect(await textAt(tab, '#calls tbody tr')).toMatch(/no-upstream[\s\S]*node-0: transport/);
     await tab.evaluate(`document.querySelector('#calls button').focus()`);
     await tab.press('Enter');
     expect(await tab.evaluate(`document.querySelectorAll('#calls .bar .failed').length`)).toBeGreaterThan(0);
-    expect(await textOf(tab, '#calls .explanation')).toContain('transport: ');
+    expect(await textAt(tab, '#calls .explanation')).toContain('transport: ');
     await tab.press('Enter');
     expect(await tab.evaluate(`document.querySelector('#calls .explanation') === null`)).toBe(true);
     expect(tab.errors).toEqual([]);
@@ -101,11 +91,11 @@ describe('the page of calls', () => {
     expect(rejected.status).toBe(403);
     const tab = await open('/calls');
     await tab.waitFor(`document.querySelector('#calls').innerText.includes('web app')`);
-    const text = await textOf(tab, '#calls');
+    const text = await textAt(tab, '#calls');
     expect(text).toContain('permission origins https://app.example.org: received https://other.example.org');
     expect(await tab.evaluate(`document.querySelector('#calls th:nth-child(6)').innerText`)).toBe('Served by');
     // Times are in UTC, and say so.
-    expect(await textOf(tab, '#calls time')).toMatch(/^\d\d:\d\d:\d\dZ$/);
+    expect(await textAt(tab, '#calls time')).toMatch(/^\d\d:\d\d:\d\dZ$/);
     expect(tab.errors).toEqual([]);
   });
 
@@ -129,6 +119,11 @@ describe('the page of calls', () => {
     await phone.waitFor(`document.querySelectorAll('#calls tbody tr').length > 1`);
     for (const height of await phone.evaluate<number[]>(heights)) expect(height).toBeLessThanOrEqual(60);
     expect(await phone.evaluate(`document.documentElement.scrollWidth <= innerWidth`)).toBe(true);
+    // Details are as wide as the table.
+    await phone.evaluate(`document.querySelector('#calls button').click()`);
+    const widths = `['#calls td[colspan]', '#calls > table'].map((each) => document.querySelector(each).offsetWidth)`;
+    const [details, whole] = await phone.evaluate<number[]>(widths);
+    expect(details).toBe(whole);
   });
 });
 
@@ -138,10 +133,10 @@ describe('the page of events', () => {
     await fetch(`${ops}/admin/keys`, { method: 'POST', headers: { authorization: `Bearer ${adminToken}` }, body });
     const tab = await open('/events');
     await tab.waitFor(`document.querySelector('#events').innerText.includes('no upstream works')`);
-    const text = await textOf(tab, '#events');
+    const text = await textAt(tab, '#events');
     expect(text).toMatch(/create [0-9a-f]{12}, by admin API/);
     expect(text).toMatch(/upstream\s+six\s+node-0\s+connection refused\s+▲ \d+ s, lasts/);
-    expect(await textOf(tab, '#summary')).toMatch(/\d+ troubles now/);
+    expect(await textAt(tab, '#summary')).toMatch(/\d+ troubles now/);
     expect(tab.errors).toEqual([]);
   });
 
@@ -155,7 +150,7 @@ describe('the page of events', () => {
 
 it('the ops port has the navigation to all pages', async () => {
   const tab = await open('/events');
-  expect(await textOf(tab, '#console')).toMatch(
+  expect(await textAt(tab, '#console')).toMatch(
     /^Overview\s+Networks\s+Methods\s+Keys\s+Usage\s+Upstreams\s+Calls\s+Events\s+Gatehouse /,
   );
   expect(await tab.evaluate(`document.querySelector('#console [aria-current]').innerText`)).toBe('Events');

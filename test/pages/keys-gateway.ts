@@ -60,6 +60,20 @@ export async function openKeys(browser: Chromium, ops: string, options: OpenOpti
   return tab;
 }
 
+/** Opens another page of the ops port, and enters the token. */
+export async function openPage(browser: Chromium, ops: string, path: string, options: OpenOptions): Promise<Tab> {
+  const tab = await browser.open(ops + path, options);
+  await fill(tab, 'token', adminToken);
+  await tab.press('Enter');
+  await tab.waitFor(`!document.querySelector('#session').hidden`);
+  return tab;
+}
+
+/** Text of the first element that matches. */
+export function textAt(tab: Tab, selector: string): Promise<string> {
+  return tab.evaluate<string>(`document.querySelector(${JSON.stringify(selector)}).innerText`);
+}
+
 /** Enters a text as its user does. */
 export function fill(tab: Tab, id: string, text: string): Promise<unknown> {
   const input = `document.getElementById('${id}')`;

@@ -8,6 +8,7 @@ import {
   fill,
   namesIn,
   openKeys,
+  openPage,
   startKeysGateway,
   textOf,
   waitForFocus,
@@ -65,10 +66,8 @@ const holding = `(() => {
 
 const open = (path = ''): Promise<Tab> => openKeys(browser, own.ops, { before: holding }, path);
 /** Opens another page of the ops port, and waits until it has an element. */
-async function openPage(path: string, selector: string): Promise<Tab> {
-  const tab = await browser.open(own.ops + path, { before: holding });
-  await fill(tab, 'token', adminToken);
-  await tab.press('Enter');
+async function openAt(path: string, selector: string): Promise<Tab> {
+  const tab = await openPage(browser, own.ops, path, { before: holding });
   await tab.waitFor(`document.querySelector('${selector}') !== null`);
   return tab;
 }
@@ -76,6 +75,11 @@ const hold = (tab: Tab, pattern: string): Promise<unknown> => tab.evaluate(`void
 const waitForHeld = (tab: Tab, part: string, count: number): Promise<void> =>
   tab.waitFor(`requests.filter(({ text, release }) => release && text.includes('${part}')).length === ${count}`);
 const shownDays = `[...document.querySelectorAll('section:not([hidden]) h3')].find(({ innerText }) => innerText.startsWith('Usage'))?.innerText`;
+/** Chooses an option as its user does. */
+const choose = (tab: Tab, id: string, value = ''): Promise<unknown> =>
+  tab.evaluate(
+    `{ const input = document.getElementById('${id}'); input.value = '${value}'; input.dispatchEvent(new Event('change')); }`,
+  );
 const goTo = (tab: Tab, hash: string): Promise<unknown> => tab.evaluate(`void (location.hash = '${hash}')`);
 
 describe('the list', () => {
@@ -191,7 +195,7 @@ describe('the view of a key', () => {
 
 describe('a newer choice on', () => {
   it('the page of usage replaces the one in progress; table, title and CSV are of one choice', async () => {
-    const tab = await openPage('/usage?by=key', '#rows tbody');
+    const tab = await openAt('/usage?by=key', '#rows tbody');
     await tab.evaluate(
       `void (HTMLAnchorElement.prototype.click = function () { window.saved = [this.download, this.href]; })`,
     );
@@ -217,8 +221,25 @@ describe('a newer choice on', () => {
     expect(tab.errors).toEqual([]);
   });
 
+  it.each(['/calls', '/events'])('%s replaces the one in progress', async (path) => {
+    const filter = { '/calls': 'outcome', '/events': 'kind' }[path] ?? '';
+    const [first, second] = { '/calls': ['revert', 'null'], '/events': ['memory', 'audit'] }[path] ?? [];
+    const tab = await openAt(path, '#none:not([hidden]), #calls tbody, #events tbody');
+    const shown = `document.getElementById('none').hidden + document.getElementById('message').innerText`;
+    await hold(tab, `${filter}=${first}`);
+    await choose(tab, filter, first);
+    await waitForHeld(tab, `${filter}=${first}`, 1);
+    await choose(tab, filter, second);
+    const read = `requests.filter(({ text }) => text.includes('${filter}=${second}'))`;
+    await tab.waitFor(`${read}.length > 0 && location.search === '?${filter}=${second}'`);
+    await tab.waitFor(`${shown} === 'false'`);
+    await tab.evaluate(`release('${filter}=${first}', true)`);
+    expect(await tab.evaluate(shown)).toBe('false');
+    expect(tab.errors).toEqual([]);
+  });
+
   it('the overview polls the status and the history; the usage of all keys only for another range', async () => {
-    const tab = await openPage('/', '#top-keys tbody');
+    const tab = await openAt('/', '#top-keys tbody');
     const count = (part: string): Promise<number> =>
       tab.evaluate(`requests.filter(({ text }) => text.includes('${part}')).length`);
     await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 3`);
@@ -235,7 +256,7 @@ describe('a newer choice on', () => {
   });
 
   it('the overview replaces the one in progress; each card has the title of what it shows', async () => {
-    const tab = await openPage('/', '#top-keys tbody');
+    const tab = await openAt('/', '#top-keys tbody');
     const titles = `['totals', 'top-keys', 'top-methods'].map((id) => document.querySelector('#' + id + ' h2').innerText).join()`;
     await tab.waitFor(`${titles} === 'Last 24 hours,Top keys, today (UTC),Top methods, today (UTC)'`);
     await hold(tab, 'days=90|range=90d');

@@ -4,7 +4,8 @@ import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startRedis } from '../support/redis.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { adminToken, click, fill } from './keys-gateway.ts';
+import { openUsage } from '../usage/open-usage.ts';
+import { adminToken, click, fill, openPage, textAt } from './keys-gateway.ts';
 
 const headers = { authorization: `Bearer ${adminToken}`, accept: 'application/json' };
 let browser: Chromium;
@@ -50,16 +51,7 @@ afterAll(async () => {
   await Promise.all([node.close(), dead.close()]);
 });
 
-/** Opens a page of the ops port, and enters the token. */
-async function open(path: string, before = '', port = ops): Promise<Tab> {
-  const tab = await browser.open(port + path, { before });
-  await fill(tab, 'token', adminToken);
-  await tab.press('Enter');
-  await tab.waitFor(`!document.querySelector('#session').hidden`);
-  return tab;
-}
-const textOf = (tab: Tab, selector: string): Promise<string> =>
-  tab.evaluate<string>(`document.querySelector(${JSON.stringify(selector)}).innerText`);
+const open = (path: string, before = '', port = ops): Promise<Tab> => openPage(browser, port, path, { before });
 
 describe('the overview', () => {
   it('is the first page of the ops port, and shows nothing without the token', async () => {
@@ -74,22 +66,22 @@ describe('the overview', () => {
     expect([...tab.errors, ...networks.errors]).toEqual([]);
   });
 
-  it('has requests, errors and latency, top keys and methods, and the networks in trouble', async () => {
+  it('has calls, errors and latency, top keys and methods, and the networks in trouble', async () => {
     const tab = await open('/');
     await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 3`);
-    const totals = await textOf(tab, '#totals');
+    const totals = await textAt(tab, '#totals');
     expect(totals).toMatch(
-      /^Last 24 hours\s+Requests\s+5\s+Failed\s+1, 20\.0 %\s+Upstream errors\s+0, 0\.0 %\s+Rejected\s+1, 20\.0 %/,
+      /^Last 24 hours\s+Calls\s+5\s+Failed\s+1, 20\.0 %\s+Upstream errors\s+0, 0\.0 %\s+Rejected\s+1, 20\.0 %/,
     );
     expect(totals).toMatch(/Latency, median\s+[\d<].* ms\s+Latency, 99 %\s+[\d,<]+.* ms$/);
-    const trouble = await textOf(tab, '#trouble tbody');
+    const trouble = await textAt(tab, '#trouble tbody');
     expect(trouble).toMatch(/^Six\s+▲ down node-0: connection refused/);
     expect(trouble).not.toContain('Five');
     expect(await tab.evaluate(`document.querySelector('#trouble tbody a').search`)).toBe('?range=24h');
-    expect(await textOf(tab, '#top-keys')).toMatch(
+    expect(await textAt(tab, '#top-keys')).toMatch(
       /Top keys, today \(UTC\)\s+Key\s+Units\s+Calls\s+Errors\s+test\s+\d+\s+5\s+2/,
     );
-    expect(await textOf(tab, '#top-methods tbody')).toMatch(/^eth_gasPrice\s+\d+\s+4\s+1/);
+    expect(await textAt(tab, '#top-methods tbody')).toMatch(/^eth_gasPrice\s+\d+\s+4\s+1/);
     expect(tab.errors).toEqual([]);
   });
 
@@ -108,7 +100,7 @@ describe('the overview', () => {
   it('shades outages, lists them with ISO times, and leads from a peak to its calls', async () => {
     const tab = await open('/');
     await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 3`);
-    expect(await textOf(tab, '#outages')).toMatch(
+    expect(await textAt(tab, '#outages')).toMatch(
       /^1 outage in this range: [\s\S]*\d{4}-\d\d-\d\d \d\d:\d0Z to \d{4}-\d\d-\d\d \d\d:\d0Z, up to \d+ min$/,
     );
     // Reddish points of the graph of calls, whose line is blue.
@@ -118,11 +110,11 @@ describe('the overview', () => {
       return Array.from({ length: data.length / 4 }, (_, index) => data[4 * index] - data[4 * index + 2]).filter((red) => red > 50).length;
     })()`);
     expect(shaded).toBeGreaterThan(100);
-    expect(await textOf(tab, '#plots .peak')).toMatch(/^peak [\d.]+ at \d{4}-\d\d-\d\d \d\d:\d0Z$/);
+    expect(await textAt(tab, '#plots .peak')).toMatch(/^peak [\d.]+ at \d{4}-\d\d-\d\d \d\d:\d0Z$/);
     await click(tab, '#plots .peak a');
     await tab.waitFor(`location.pathname === '/calls' && document.querySelectorAll('#calls tbody tr').length >= 3`);
     expect(await tab.evaluate(`document.querySelector('#from').value`)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d0:00.000Z$/);
-    const calls = await textOf(tab, '#calls tbody');
+    const calls = await textAt(tab, '#calls tbody');
     expect(calls).toMatch(/method-not-found/);
     expect(calls).toMatch(/no-upstream/);
     await fill(tab, 'from', 'yesterday');
@@ -157,17 +149,17 @@ it('without Redis, the overview has the networks in trouble, and says that the u
     const tab = await open('/', '', `http://127.0.0.1:${own.gateway.opsPort ?? 0}`);
     await tab.waitFor(`document.querySelector('#top-keys .bad') !== null`);
     for (const id of ['top-keys', 'top-methods'])
-      expect(await textOf(tab, `#${id} .bad`)).toBe(
+      expect(await textAt(tab, `#${id} .bad`)).toBe(
         'The usage cannot be loaded: the key store cannot be reached at the moment.',
       );
-    expect(await textOf(tab, '#trouble tbody')).toMatch(/^Six\s+▲ down/);
-    expect(await textOf(tab, '#over-time-error')).toMatch(/^Redis is unavailable/);
+    expect(await textAt(tab, '#trouble tbody')).toMatch(/^Six\s+▲ down/);
+    expect(await textAt(tab, '#over-time-error')).toMatch(/^Redis is unavailable/);
     await redis.restart();
     // As if the page had been hidden, it loads at once.
     await tab.waitFor(
       `(isRunning || document.dispatchEvent(new Event('visibilitychange')), document.querySelector('#top-keys .quiet') !== null)`,
     );
-    expect(await textOf(tab, '#top-keys')).toContain('No calls yet.');
+    expect(await textAt(tab, '#top-keys')).toContain('No calls yet.');
   } finally {
     await own.stop();
     await redis.stop();
@@ -182,14 +174,14 @@ it.each([
   async (path, id, text) => {
     const tab = await open(path);
     await tab.waitFor(`document.querySelector('#${id}-error').innerText !== ''`);
-    expect(await textOf(tab, `#${id}-error`)).toMatch(text);
+    expect(await textAt(tab, `#${id}-error`)).toMatch(text);
     await tab.evaluate('window.isOld = true, location.reload()');
     await tab.waitFor(`window.isOld === undefined && document.querySelector('#${id}-error').innerText !== ''`);
     expect(await tab.evaluate(`document.querySelector('#session').hidden`)).toBe(false);
     await fill(tab, id, id === 'day' ? new Date(Date.now()).toISOString().slice(0, 10) : '');
     await tab.press('Enter');
     await tab.waitFor(`document.querySelector('tbody tr') !== null`);
-    expect(await textOf(tab, `#${id}-error`)).toBe('');
+    expect(await textAt(tab, `#${id}-error`)).toBe('');
   },
 );
 
@@ -199,10 +191,10 @@ describe('the page of usage', () => {
   it('has the units of all keys, apart by what its user chooses, in the address and as CSV', async () => {
     const tab = await open('/usage', captures);
     await tab.waitFor(`document.querySelector('#rows tbody') !== null`);
-    expect(await textOf(tab, '#usage-title')).toBe('Usage of all keys, 7 days');
-    expect(await textOf(tab, '#rows thead')).toMatch(/^Key\s+Units\s+Calls\s+Errors\s+Bytes\s*$/);
-    expect(await textOf(tab, '#rows tbody')).toMatch(/^Sum\s+\d+\s+5\s+2\s+[\d,]+\s+test\s+\d+\s+5\s+2\s+[\d,]+$/);
-    expect(await textOf(tab, '#graphs')).toMatch(/Today \(UTC\): 5 calls, 2 errors, \d+ request units/);
+    expect(await textAt(tab, '#usage-title')).toBe('Usage of all keys, 7 days');
+    expect(await textAt(tab, '#rows thead')).toMatch(/^Key\s+Units\s+Calls\s+Errors\s+Bytes\s*$/);
+    expect(await textAt(tab, '#rows tbody')).toMatch(/^Sum\s+\d+\s+5\s+2\s+[\d,]+\s+test\s+\d+\s+5\s+2\s+[\d,]+$/);
+    expect(await textAt(tab, '#graphs')).toMatch(/Today \(UTC\): 5 calls, 2 errors, \d+ request units/);
     await click(tab, '#by-network');
     await tab.waitFor(`document.querySelectorAll('#rows tbody tr').length === 3`);
     await click(tab, '#by-key');
@@ -221,13 +213,35 @@ describe('the page of usage', () => {
     expect(tab.errors).toEqual([]);
   });
 
+  it('has graphs of all calls, errors by reason, and says which rows it leaves out', async () => {
+    const [networks, methods] = [100, 101].map((length) => Array.from({ length }, (_, at) => at)) as [
+      number[],
+      number[],
+    ];
+    const amounts = { calls: 1, units: 1, errors: 0, bytes: 1 };
+    const rejected = { place: 'n0 eth_m0:daily', calls: 3, units: 0, errors: 3, bytes: 3 };
+    const places = networks.flatMap((at) => methods.map((method) => `n${at} eth_m${method}`));
+    const usage = await openUsage({ REDIS_URL: undefined, DATA_DIR: gateway.dataDir });
+    const day = new Date(Date.now() - 60 * 86_400_000).toISOString().slice(0, 10);
+    const all = [...places.map((place) => ({ place, ...amounts })), rejected];
+    expect(await usage.add([{ key: '0123456789ab', day, number: 1, amounts: all }])).toEqual([]);
+    const tab = await open('/usage?by=network,method&range=90d');
+    await tab.waitFor(`document.querySelector('#rows tbody') !== null`);
+    expect(await textAt(tab, '#graphs')).toMatch(/In 90 days: 10,108 calls, 5 errors, /);
+    expect(await textAt(tab, '#graphs')).toMatch(/Errors by reason: 3 daily/);
+    expect(await textAt(tab, '#summary')).toMatch(/^10,10\d rows$/);
+    expect(await textAt(tab, '#rows tbody tr')).toMatch(/^Sum of 10,000 rows/);
+    expect(await textAt(tab, '#rows .warn')).toMatch(/the 10,000 rows with most units of 10,10\d\./);
+    expect(tab.errors).toEqual([]);
+  });
+
   it('has the usage of one day, and says that a day has none', async () => {
     const tab = await open('/usage?by=method');
     await tab.waitFor(`document.querySelector('#rows tbody') !== null`);
     const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
     await fill(tab, 'day', yesterday);
     await tab.waitFor(`document.querySelector('#rows').innerText === 'No calls on these days.'`);
-    expect(await textOf(tab, '#usage-title')).toBe(`Usage of all keys, ${yesterday}`);
+    expect(await textAt(tab, '#usage-title')).toBe(`Usage of all keys, ${yesterday}`);
     await fill(tab, 'day', '2020-01-01');
     await tab.waitFor(
       `document.querySelector('#day-error').innerText.startsWith('expected today, yesterday or a date')`,

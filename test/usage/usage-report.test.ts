@@ -52,7 +52,7 @@ it('a report has the sums of the parts that it is by', async () => {
   const gateway = await start();
   expect(JSON.parse((await run(gateway, '--by', 'key', '--json')).stdout)).toEqual([
     { key: second, calls: 11, units: 880, errors: 0, bytes: 1100 },
-    { key: first, calls: 4, units: 320, errors: 1, bytes: 400 },
+    { key: first, calls: 4, units: 320, errors: 1, bytes: 400, reasons: { 'rate-limit': 1 } },
   ]);
   expect((await run(gateway, '--day', 'today', '--by', 'network')).stdout).toBe(
     'NETWORK  CALLS  UNITS  ERRORS  BYTES\nmain     7      560    0       700\n',
@@ -86,8 +86,9 @@ it('of many rows those with most units are kept', async () => {
       yield* [{ key: first, day: yesterday(), amounts: rows }];
     },
   };
-  const report = await reportUsage(store, [yesterday()], ['method'], 3);
-  expect(report.map(({ calls }) => calls)).toEqual([4_999, 4_998, 4_997]);
+  const { rows: kept, total } = await reportUsage(store, [yesterday()], ['method'], 3);
+  expect(kept.map(({ calls }) => calls)).toEqual([4_999, 4_998, 4_997]);
+  expect(total).toBe(5_000);
 });
 
 it.each([
@@ -110,13 +111,13 @@ it('the admin API has the same report', async () => {
     return (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).json();
   };
   expect(await get('?day=yesterday&by=method')).toEqual({
-    day: yesterday(),
+    ...{ day: yesterday(), total: 2 },
     usage: [
-      { method: 'eth_call', calls: 14, units: 1120, errors: 1, bytes: 1400 },
+      { method: 'eth_call', calls: 14, units: 1120, errors: 1, bytes: 1400, reasons: { 'rate-limit': 1 } },
       { method: 'eth_chainId', calls: 1, units: 80, errors: 0, bytes: 100 },
     ],
   });
-  expect(await get('?limit=1&by=method')).toMatchObject({ usage: [{ method: 'eth_call' }] });
+  expect(await get('?limit=1&by=method')).toMatchObject({ total: 2, usage: [{ method: 'eth_call' }] });
   expect(await get('?limit=10001')).toMatchObject({ error: { field: 'limit' } });
   expect(await get('?day=never')).toMatchObject({ error: { field: 'day' } });
   expect(await get('?by=team')).toMatchObject({ error: { field: 'by' } });

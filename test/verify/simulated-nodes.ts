@@ -125,35 +125,50 @@ export interface ScriptedChain {
   readonly resultOf: (method: string, params: readonly unknown[]) => unknown;
 }
 
-/** A chain whose newest block is a recorded one: its parents are unknown. @param receipts undefined: none are known */
-export function recordedChain(block: Json, receipts?: readonly Json[]): ScriptedChain {
-  const transactions = block['transactions'] as readonly Json[];
-  const hashes = transactions.map(({ hash }) => hash as Hex);
-  const resultOf = (method: string, [first, second]: readonly unknown[]): unknown => {
-    const ofHash = hashes.indexOf(first as Hex);
+/** Results of a chain with one block of transactions, and its own. @param receipts undefined: there is no method for them */
+function resultsOf(
+  head: unknown,
+  transactions: readonly Json[],
+  receipts: readonly Json[] | undefined,
+  own: ScriptedChain['resultOf'],
+): ScriptedChain['resultOf'] {
+  return (method, params) => {
+    const index = transactions.findIndex(({ hash }) => hash === params[0]);
     switch (method) {
       case 'eth_chainId':
         return hex(CHAIN_ID);
       case 'eth_blockNumber':
-        return block['number'];
+        return head;
+      case 'eth_getTransactionByHash':
+        return transactions[index] ?? null;
+      case 'eth_getTransactionReceipt':
+        return receipts && (receipts[index] ?? null);
+      default:
+        return own(method, params);
+    }
+  };
+}
+
+/** A chain whose newest block is a recorded one: its parents are unknown. @param receipts undefined: none are known */
+export function recordedChain(block: Json, receipts?: readonly Json[]): ScriptedChain {
+  const transactions = block['transactions'] as readonly Json[];
+  const hashes = transactions.map(({ hash }) => hash as Hex);
+  const resultOf = resultsOf(block['number'], transactions, receipts, (method, [first, second]) => {
+    switch (method) {
       case 'eth_getBlockByNumber':
       case 'eth_getBlockByHash':
         if (![block['number'], block['hash'], 'latest', 'pending'].includes(first)) return null;
         return second === true ? block : { ...block, transactions: hashes };
       case 'eth_getBlockTransactionCountByHash':
         return hex(hashes.length);
-      case 'eth_getTransactionByHash':
-        return transactions[ofHash] ?? null;
       case 'eth_getBlockReceipts':
         return receipts;
-      case 'eth_getTransactionReceipt':
-        return receipts?.[ofHash];
       case 'eth_getLogs':
         return receipts?.flatMap(({ logs }) => logs);
       default:
         return undefined;
     }
-  };
+  });
   return { hashes, blockHash: block['hash'] as Hex, resultOf };
 }
 
@@ -211,13 +226,8 @@ async function scriptedChain(): Promise<ScriptedChain> {
     if (named === 'safe' || named === 'finalized') return blocks[0];
     return blocks.find(({ number, hash }) => number === named || hash === named);
   };
-  const resultOf = (method: string, [first, second]: readonly unknown[]): unknown => {
-    const ofHash = hashes.indexOf(first as Hex);
+  const resultOf = resultsOf(hex(HEAD), transactions, receipts, (method, [first, second]) => {
     switch (method) {
-      case 'eth_chainId':
-        return hex(CHAIN_ID);
-      case 'eth_blockNumber':
-        return hex(HEAD);
       case 'eth_getBlockByNumber':
       case 'eth_getBlockByHash': {
         const block = find(first);
@@ -228,14 +238,10 @@ async function scriptedChain(): Promise<ScriptedChain> {
         return find(first)?.hash === blockHash ? receipts : [];
       case 'eth_getUncleCountByBlockHash':
         return '0x0';
-      case 'eth_getTransactionByHash':
-        return transactions[ofHash] ?? null;
-      case 'eth_getTransactionReceipt':
-        return receipts[ofHash] ?? null;
       default:
         return undefined;
     }
-  };
+  });
   return { hashes, blockHash, resultOf };
 }
 

@@ -10,7 +10,7 @@ import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
 import {
-  keyParts,
+  defaultParts,
   readReportDay,
   readReportParts,
   reportParts,
@@ -38,7 +38,7 @@ export interface AdminRequest {
   readonly network: string;
   /** Name of an upstream of it. */
   readonly upstream: string;
-  /** Of a public key of tokens. */
+  /** Id of a public key of tokens. */
   readonly kid: string;
   readonly body: unknown;
   readonly query: Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ export interface AdminRequest {
   readonly upstreams: readonly UpstreamFacts[];
   readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
   readonly limiter: Limiter;
-  /** Of the gateway's addresses. */
+  /** Port of the gateway's addresses. */
   readonly port: number;
   readonly lists: MachineLists;
   /** Who sends the request, as in the audit log. */
@@ -74,7 +74,7 @@ type PermissionValues = Readonly<Record<string, string | number | readonly strin
 
 const DEFAULT_GRACE = '24h';
 const DEFAULT_DAYS = '30';
-/** Of recent calls and events. */
+/** Default number of recent calls and events. */
 const DEFAULT_ROWS = '100';
 const MAX_ROWS = 1_000;
 const callFilters = ['key', 'network', 'method', 'outcome', 'upstream', 'request', 'from', 'to'] as const;
@@ -137,17 +137,17 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok({ keys, usage: await readUsage(usage, keys, own) });
   },
   usageOfDays: async ({ usage, keys, query }) => {
-    const { day, days, by = keyParts.join(), limit = '10000' } = readTexts(query, ['day', 'days', 'by', 'limit']);
+    const { day, days, by = defaultParts.join(), limit = '10000' } = readTexts(query, ['day', 'days', 'by', 'limit']);
     const parts = readReportParts(by);
     if (parts === undefined)
       throw new AdminError(400, `by: expected ${reportParts.join(', ')}, or several with commas`, { field: 'by' });
     const all = readReportDays(day, days);
     // About a megabyte.
-    const rows = await reportUsage(usage, all, parts, readWhole('limit', limit, 1, 10_000));
+    const { rows, total } = await reportUsage(usage, all, parts, readWhole('limit', limit, 1, 10_000));
     const [first, last] = [all[0], all.at(-1)];
     const range = first === last ? { day: first } : { from: first, to: last };
-    if (!parts.includes('key')) return ok({ ...range, usage: rows });
-    return ok({ ...range, usage: withNames(rows, (await keys.entries()).values()) });
+    const named = parts.includes('key') ? withNames(rows, (await keys.entries()).values()) : rows;
+    return ok({ ...range, total, usage: named });
   },
   calls: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...given } = query;
@@ -253,7 +253,7 @@ function readTexts<Name extends string>(
   return query as Partial<Record<Name, string>>;
 }
 
-/** The time in the form of a call's. @throws AdminError */
+/** Time of a filter, in the form that calls have. @throws AdminError */
 function readTime<Name extends string>(field: Name, text: string | undefined): Partial<Record<Name, string>> {
   if (text === undefined) return {};
   const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/.test(text) ? Date.parse(text) : NaN;

@@ -43,7 +43,7 @@ export interface AdminRouteOptions {
   readonly upstreams: () => readonly UpstreamFacts[];
   readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
   readonly limiter: Limiter;
-  /** Of the gateway's addresses. */
+  /** Port of the gateway's addresses. */
   readonly port: () => number;
   /** The pages of the ops port. */
   readonly links: readonly ConsoleLink[];

@@ -12,30 +12,28 @@ import type { WorkerLink } from '../../workers/worker-link.ts';
 /** @returns the rows of this process, then those of each other worker; each list has the latest ones first */
 type FindAll<Filter, Row> = (filter: Filter, limit: number) => Promise<(readonly Row[])[]>;
 
-/** The latest calls and events of a gateway: of this process, or of all workers together. */
-export class MachineLists {
+/** Readers of the latest calls and events of a gateway: of this process, or of all workers together. */
+export interface MachineLists {
   /** The value of RECENT_CALLS_PARAMS. */
   readonly paramsMode: string;
-  readonly #findCalls: FindAll<RecentCallFilter, RecentCall>;
-  readonly #findEvents: FindAll<EventFilter, GatewayEvent>;
+  readonly calls: ReturnType<typeof callsReader>;
+  readonly events: ReturnType<typeof eventsReader>;
+}
 
-  /** @param link undefined: this process is the whole gateway */
-  constructor(recentCalls: RecentCalls, paramsMode: string, events: EventList, link: WorkerLink | undefined) {
-    this.paramsMode = paramsMode;
-    this.#findCalls = finderOf('recent-calls', recentCalls.find.bind(recentCalls), link);
-    this.#findEvents = finderOf('events', events.find.bind(events), link);
-  }
+/** Makes the reader of the latest calls. @param link undefined: this process is the whole gateway */
+export function callsReader(calls: RecentCalls, link: WorkerLink | undefined) {
+  const findAll = finderOf<RecentCallFilter, RecentCall>('recent-calls', calls.find.bind(calls), link);
+  return async (filter: RecentCallFilter, limit: number): Promise<RecentCall[]> =>
+    latestCalls((await findAll(filter, limit)).flat(), limit);
+}
 
-  /** The latest ones first. */
-  async calls(filter: RecentCallFilter, limit: number): Promise<RecentCall[]> {
-    return latestCalls((await this.#findCalls(filter, limit)).flat(), limit);
-  }
-
-  /** The latest ones first. What several workers found is one event. */
-  async events(filter: EventFilter, limit: number): Promise<GatewayEvent[]> {
-    const [own = [], ...others] = await this.#findEvents(filter, limit);
-    return others.length === 0 ? [...own] : mergeEvents([own, ...others]).slice(0, limit);
-  }
+/** Makes the reader of the latest events. What several workers found is one event. */
+export function eventsReader(events: EventList, link: WorkerLink | undefined) {
+  const findAll = finderOf<EventFilter, GatewayEvent>('events', events.find.bind(events), link);
+  return async (filter: EventFilter, limit: number): Promise<readonly GatewayEvent[]> => {
+    const [own = [], ...others] = await findAll(filter, limit);
+    return others.length === 0 ? own : mergeEvents([own, ...others]).slice(0, limit);
+  };
 }
 
 /**

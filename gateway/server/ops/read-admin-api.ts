@@ -25,7 +25,7 @@ export class AdminError extends Error {
 export interface Operation {
   readonly id: string;
   readonly verb: (typeof verbs)[number];
-  /** In Express' syntax: `/admin/keys/:id`. */
+  /** Path in the syntax of Express: `/admin/keys/:id`. */
   readonly path: string;
   /** The lowest role of a token that permits it. */
   readonly role: AdminRole;

@@ -41,17 +41,11 @@ export interface NetworkPoints {
 }
 
 /** The history of a network and of its upstreams, in columns. @param nowS seconds since 1970 */
-export function networkOverTime(
-  range: HistoryRange,
-  points: readonly HistoryPoint[],
-  slug: string,
-  upstreams: readonly string[],
-  nowS: number,
-  recent: readonly HistoryPoint[] = [],
-): NetworkOverTime {
+export function networkOverTime(range: HistoryRange, network: NetworkPoints, nowS: number): NetworkOverTime {
   const at = timesOf(range, nowS);
+  const { slug, upstreams, points } = network;
   return {
-    ...gatewayOverTime(range, [{ slug, upstreams, points, recent }], nowS),
+    ...gatewayOverTime(range, [network], nowS),
     upstreams: Object.fromEntries(
       upstreams.map((name) => {
         const series = seriesAt(at, points, `${slug} ${name}`);

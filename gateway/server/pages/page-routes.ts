@@ -161,7 +161,7 @@ function upstreamsOf(network: Network, { conditions }: StatusSources, now: numbe
   return networkStatus(network, conditions.of(network, now), skipReasons(network.router, now), now);
 }
 
-/** In the status of one network only: they are most of its bytes. */
+/** Methods of a network, in the status of one network only: they are most of its bytes. */
 function methodsOf({ config }: Network): object {
   const { methods, openMethods } = config;
   return { methods: [...methods, ...openMethods.wildcards], table: methodsByUpstreams(config, methodFacts) };
@@ -201,9 +201,7 @@ async function sendHistory(
   const nowS = clock.unixMs() / 1000;
   const [first] = read;
   const overTime =
-    isOne && first !== undefined
-      ? networkOverTime(range, first.points, first.slug, first.upstreams, nowS, first.recent)
-      : gatewayOverTime(range, read, nowS);
+    isOne && first !== undefined ? networkOverTime(range, first, nowS) : gatewayOverTime(range, read, nowS);
   const isPartial = read.some((each) => each.isPartial);
   sendJson(response, JSON.stringify({ ...overTime, ...(isPartial && { isPartial }) }));
 }

@@ -12,7 +12,7 @@ export interface Page {
   readonly policy: string;
 }
 
-/** A page of the console. */
+/** Link to a page of the console. */
 export interface ConsoleLink {
   readonly path: string;
   readonly title: string;
@@ -48,7 +48,7 @@ const pageFiles = {
   },
   docs: {
     title: 'Methods',
-    scripts: ['snippets.js', 'explanation.js', 'call-form.js', 'docs.js'],
+    scripts: ['explanation.js', 'call-form.js', 'docs.js'],
     instead: 'openrpc.json has the methods as JSON.',
   },
   keys: {
@@ -185,7 +185,7 @@ const icon =
       '<path d="M11.5 5.5A4.2 4.2 0 1 0 12 8H8.5" fill="none" stroke="#fff" stroke-width="1.8"/></svg>',
   );
 
-/** The scripts of the page mark the link to itself, and show the button while a token is entered. */
+/** Navigation of the console. page.js marks the link to its own page; admin.js shows the button once a token is accepted. */
 function navigation(links: readonly ConsoleLink[]): string {
   if (links.length === 0) return '';
   const items = links.map(({ path, title }) => `<a href="${path}">${title}</a>`).join('');

@@ -19,7 +19,7 @@ import { EMPTY_LIST } from '../proofs/tree.ts';
 import type { AuditRequests } from './audit-requests.ts';
 import { sizeOf } from './size-of.ts';
 
-/** Of one network, as JSON. Parsed, it takes about four times as much. */
+/** Maximum size of the evidence of one network, as JSON. Parsed, it takes about four times as much. */
 const MAX_CACHED_CHARS = 8_000_000;
 /** A header takes 2 kB. */
 const HEADER_CHARS = 2_000;
@@ -27,11 +27,11 @@ const HEADER_CHARS = 2_000;
 const MAX_UNPROVEN = 3;
 const UNPROVEN_PAUSE_MS = 30_000;
 const MAX_CANONICAL = 10_000;
-/** For so long after blocks were replaced, correct upstreams may have others. */
+/** Time after blocks were replaced in which correct upstreams may have others. */
 const REPLACED_MS = 15_000;
-/** Headers of a range that are requested together: 1 MB. The blocks among them that match a filter are requested together, too. */
+/** Headers of a range that are requested together: 1 MB. */
 const HEADERS_AT_ONCE = 500;
-/** Of a block: Ethereum Yellow Paper, 11.1. */
+/** Maximum uncles of a block: Ethereum Yellow Paper, 11.1. */
 const MAX_UNCLES = 2;
 /** Whether an error does not concern the evidence, but the limits of the caller or the memory budget. */
 function concernsCaller(reason: Reason): boolean {
@@ -40,15 +40,15 @@ function concernsCaller(reason: Reason): boolean {
 
 /** The work of one check. */
 export interface Work {
-  /** By clock.now(). */
+  /** Deadline, by clock.now(). */
   readonly deadline: number;
-  /** Whose share of the event loop it takes. */
+  /** Owner whose share of the event loop the check takes. */
   readonly owner: string;
   /** The upstream whose result is checked. */
   readonly upstream: Upstream;
-  /** It is a check of evidence: it needs no evidence from others. */
+  /** Whether evidence is checked: it needs no evidence from others. */
   readonly isEvidence: boolean;
-  /** Its cancellation ends the check. Its owner is who pays with slots and memory. */
+  /** Cancellation that ends the check. Its owner pays with slots and memory. */
   readonly caller: Cancellation;
   /** Takes bytes of results from the memory budget, until the caller's result is checked. @throws RpcError */
   readonly take: (bytes: number) => void;
@@ -58,7 +58,7 @@ export interface Work {
 
 /** How evidence is requested. */
 export interface EvidenceRequest {
-  /** For which it is. */
+  /** Work for which the evidence is requested. */
   readonly work: Work;
   /** An upstream that does not get the request. */
   readonly except?: Upstream | undefined;
@@ -85,7 +85,7 @@ function provenReceipts(receipts: readonly JsonObject[]): readonly JsonObject[] 
 
 /** What a block proves: its header, withdrawals and transactions, without their senders. */
 export interface ProvenBlock {
-  /** With the withdrawals. */
+  /** Header, with the withdrawals. */
   readonly header: JsonObject;
   readonly transactions: readonly JsonObject[];
 }
@@ -107,8 +107,8 @@ export class Evidence {
     maxEntries(MAX_CANONICAL),
   );
   /**
-   * By kind and the upstreams that get the requests. Some chains hash other members, or have transactions of other types (OP,
-   * Arbitrum, zkSync Era).
+   * Unproven results in a row, by kind and the upstreams that get the requests. Some chains hash other members, or have
+   * transactions of other types (zkSync, Scroll).
    */
   readonly #unproven = new Map<string, { count: number; until: number }>();
   /** The head at the last look, and when blocks were last replaced. */
@@ -125,7 +125,7 @@ export class Evidence {
     return this.#options.chain.view;
   }
 
-  /** To be called for each check, so that no reorg is overlooked. */
+  /** Records the head, at each check, so that no reorg is overlooked. */
   noteHead(): void {
     const { head } = this.view;
     const seen = this.#seenHead;
@@ -359,8 +359,8 @@ export class Evidence {
     const known = this.#values.get(name);
     if (known !== undefined) return known;
     // Counted apart, so that an upstream with wrong evidence for others has no influence on checks of its own results.
-    const asked = work.isEvidence ? 'all' : `others than ${work.upstream.name}`;
-    const kind = `${name.slice(0, name.indexOf(' '))} of ${asked}`;
+    const candidates = work.isEvidence ? 'all' : `others than ${work.upstream.name}`;
+    const kind = `${name.slice(0, name.indexOf(' '))} of ${candidates}`;
     if (clock.now() < (this.#unproven.get(kind)?.until ?? -Infinity)) return undefined;
     const result = await this.#request(method, params, work, kind);
     const value = result && keep !== undefined ? keep(result as never) : result;
@@ -380,7 +380,7 @@ export class Evidence {
     const hasOthers = !isEvidence && requests.others(upstream).length > 0;
     const mustBeProven = kind !== undefined;
     try {
-      // Others first: an upstream whose result is wrong has no better evidence. But where they lie together, only its own is proven.
+      // Others first: an upstream whose result is wrong has no better evidence. If all others have wrong evidence, its own may be proven.
       const result = hasOthers
         ? await request(method, params, { work, except: upstream, mustBeProven }).catch((error: unknown) => {
             if (!mustBeProven || !isUnproven(error, work)) throw error;

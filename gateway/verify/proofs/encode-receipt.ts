@@ -56,7 +56,7 @@ const unprovenAfter: Readonly<Record<number, JsonObject>> = {
 /**
  * A receipt without the members that its block does not prove: the sender of the transaction, the price of blobs, and a state
  * root beside a status. What an upstream writes there is no evidence.
- * @param receipt has an encoding @param first of its block
+ * @param receipt has an encoding @param first receipt of its block
  */
 export function provenReceipt(receipt: JsonObject, first: JsonObject): JsonObject {
   const { status, root } = receipt;

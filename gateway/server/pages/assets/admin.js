@@ -93,7 +93,7 @@ async function openWith(given) {
   }
   if (pollMs > 0)
     poll(
-      () => run(reopen),
+      () => reload(reopen),
       () => pollMs,
     );
   sessionStorage.setItem(STORED_TOKEN, given);
@@ -166,7 +166,11 @@ function showErrors(form, error) {
 
 /** A form of filters, whose values the page's address has. @param controls labels with their controls, by parameter */
 function filterForm(load, controls, buttons) {
-  return html`<form id="filters" class="fields" aria-label="Filters" onSubmit=${submits(load)}>
+  const onSubmit = (event) => {
+    event.preventDefault();
+    void reload(load, event.currentTarget);
+  };
+  return html`<form id="filters" class="fields" aria-label="Filters" onSubmit=${onSubmit}>
     ${Object.entries(controls).map(([name, [label, control]]) => field(name, label, control))}
     <div class="row"><button class="main">Show</button>${buttons}</div>
   </form>`;
@@ -180,7 +184,8 @@ function filterInput(name, values, attributes = {}) {
     <datalist id="${name}s">${known.map((value) => html`<option value=${value} />`)}</datalist>`;
 }
 
-function filterSelect(name, choices, onChange) {
+function filterSelect(name, choices) {
+  const onChange = ({ target }) => target.form.requestSubmit();
   return select(name, choices, { name, onChange }, filterOf(name));
 }
 
@@ -189,13 +194,15 @@ function filterOf(name) {
   return new URLSearchParams(location.search).get(name) ?? '';
 }
 
+const loadFiltered = latestLoad();
+
 /** Loads rows of the admin API by the filters of the form, which the page's address then has. */
-async function loadRows(path) {
+function loadRows(path, show) {
   const entries = [...new FormData(byId('filters'))].map(([name, value]) => [name, value.trim()]);
   const filters = new URLSearchParams(entries.filter(([, value]) => value !== ''));
   history.replaceState(null, '', filters.size === 0 ? location.pathname : `?${filters}`);
   filters.set('limit', '200');
-  return sendRequest('GET', `${path}?${filters}`);
+  return loadFiltered((signal) => sendRequest('GET', `${path}?${filters}`, undefined, signal), show);
 }
 
 /** Time in UTC, without the date if it is today. */

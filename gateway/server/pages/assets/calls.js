@@ -5,21 +5,22 @@ const permissionOutcomes = new Set(['key-settings', 'secret-invalid', 'key-inval
 const usualOutcomes = new Set(['result', 'null', 'notification', 'revert', 'caller-left']);
 const heads = ['Time', 'Key', 'Network', 'Method', 'Outcome', 'Served by', 'Why', 'Time taken', ''];
 
-/** The rows, and the value of RECENT_CALLS_PARAMS; undefined: they are being loaded. */
+/** Rows, and the value of RECENT_CALLS_PARAMS; undefined: they are being loaded. */
 let loaded;
 let upstreams = [];
 /** The rows whose details are shown. */
 let opened = new Set();
 
-async function load() {
-  loaded = await loadRows('/calls');
-  opened = new Set();
-  draw();
+function load() {
+  return loadRows('/calls', (rows) => {
+    loaded = rows;
+    opened = new Set();
+    draw();
+  });
 }
 
 function view() {
   const { calls = [], params } = loaded ?? {};
-  const show = () => void run(load, byId('filters'));
   const outcomes = { '': 'all', ...sameTexts(data.outcomes.toSorted()) };
   const valuesOf = (rows, name) => rows.map((row) => row[name]);
   const time = { class: 'code', placeholder: '2026-01-31T12:00Z' };
@@ -27,7 +28,7 @@ function view() {
     key: ['Key id', filterInput('key', valuesOf(calls, 'key'), { class: 'code' })],
     network: ['Network', filterInput('network', valuesOf(upstreams, 'network'))],
     method: ['Method', filterInput('method', valuesOf(calls, 'method'))],
-    outcome: ['Outcome', filterSelect('outcome', outcomes, show)],
+    outcome: ['Outcome', filterSelect('outcome', outcomes)],
     upstream: ['Upstream', filterInput('upstream', valuesOf(upstreams, 'upstream'))],
     request: ['Request id', filterInput('request', [], { class: 'code' })],
     from: ['From, in UTC', filterInput('from', [], time)],
@@ -35,7 +36,7 @@ function view() {
   };
   const clear = () => {
     for (const input of byId('filters').elements) input.value = '';
-    void run(load, byId('filters'));
+    byId('filters').requestSubmit();
   };
   const body = html`<section class="card" aria-label="Latest calls">
     <p class="hint">

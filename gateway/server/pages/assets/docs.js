@@ -49,7 +49,7 @@ function view() {
   const links = html`<p id="links" class="row">
     ${data.hasStatus && html`<a id="status" href="${ownBase}/">Back to the status</a>`}
     ${isOfNetwork && html`<a id="all" href="/docs">Methods of all networks</a>`}
-    <a id="document" href=${documentUrl}>OpenRPC document</a>
+    <a href=${documentUrl}>OpenRPC document</a>
   </p>`;
   return html`${pageHeader(title, summary, 'quiet', links)}
     <main>

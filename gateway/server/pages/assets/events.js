@@ -13,12 +13,14 @@ const kinds = {
   gateway: 'gateway',
 };
 
-/** Undefined: they are being loaded. */
+/** Events; undefined: they are being loaded. */
 let events;
 
-async function load() {
-  ({ events } = await loadRows('/events'));
-  draw();
+function load() {
+  return loadRows('/events', (rows) => {
+    ({ events } = rows);
+    draw();
+  });
 }
 
 function view() {
@@ -27,7 +29,7 @@ function view() {
   const summary = lasting === 0 ? ['no trouble now', 'quiet'] : [`${quantity(lasting, 'trouble')} now`, 'warn'];
   const valuesOf = (name) => rows.map((row) => row[name]);
   const controls = {
-    kind: ['Kind', filterSelect('kind', kinds, () => void run(load))],
+    kind: ['Kind', filterSelect('kind', kinds)],
     network: ['Network', filterInput('network', valuesOf('network'))],
     upstream: ['Upstream', filterInput('upstream', valuesOf('upstream'))],
   };

@@ -135,7 +135,7 @@ function bulkView() {
   };
   return html`<div id="bulk" class="row" hidden=${all.length === 0}>
     <label class="check">
-      <input id="select-all" type="checkbox" checked=${count > 0 && count === all.length} onChange=${selectAll} />
+      <input type="checkbox" checked=${count > 0 && count === all.length} onChange=${selectAll} />
       Select all on this page
     </label>
     <span id="selected-count" class="quiet" role="status">${count === 0 ? 'None' : formatNumber(count)} selected</span>

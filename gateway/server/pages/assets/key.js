@@ -85,7 +85,7 @@ function keyView(isShown) {
     <h3>Permissions and limits</h3>
     <p class="hint">An empty field restricts nothing. Entries are separated by commas.</p>
     <form id="permissions" novalidate onSubmit=${submits(savePermissions)}>
-      <div id="permission-fields">${permissionGroups('permission', permissions)}</div>
+      ${permissionGroups('permission', permissions)}
       <button class="main">Save</button>
     </form>
     <h3>Public keys of tokens</h3>
@@ -114,7 +114,7 @@ function usageView(target) {
     ${rangeButtons(usageRanges, () => reload(() => loadUsage(target)))}
     <div id="usage">
       ${replaced > 0 && html`<p class="hint">With ${quantity(replaced, 'key')} that rotation replaced.</p>`}
-      ${usagePlots(rows, days)}
+      ${usagePlots(days, rows)}
     </div>`;
 }
 
@@ -199,7 +199,7 @@ function removeTokenKey(kid, name) {
 }
 
 async function rotate() {
-  refuseUntilStored();
+  requireStored();
   const { id, permissions } = selectedKey;
   const grace = byId('grace').value.trim();
   const result = await sendRequest('POST', `/keys/${id}/rotate`, { grace });
@@ -226,10 +226,10 @@ function teamView(isShown) {
     lastUsed(key),
     key.usage === undefined ? '–' : formatNumber(key.usage.calls),
   ]);
-  return html`<section id="team-view" class="card" aria-labelledby="team-title" hidden=${!isShown}>
+  return html`<section class="card" aria-labelledby="team-title" hidden=${!isShown}>
     <p><a href="#">Back to all keys</a></p>
     <h2 id="team-title" tabindex="-1">Team ${name}</h2>
-    <p id="team-facts" class="quiet">${quantity(matching, 'key')}, which share counts of limits</p>
+    <p class="quiet">${quantity(matching, 'key')}, which share counts of limits</p>
     <div id="team-quotas">${quotaBars(keys.find(({ quotas }) => quotas !== undefined)?.quotas)}</div>
     ${isShown && usageView(`team:${name}`)}
     <h3>Keys</h3>

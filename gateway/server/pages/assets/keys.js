@@ -77,7 +77,7 @@ function createView(isShown) {
 }
 
 async function create() {
-  refuseUntilStored();
+  requireStored();
   const name = byId('name').value;
   const permissions = editedPermissions('new');
   const secret = byId('secret').checked;
@@ -107,7 +107,7 @@ function credentialsView() {
   const parts = Object.entries({ Key: key, Secret: secret }).filter(([, text]) => text !== undefined);
   const part = ([label, text]) =>
     html`<h3>${label}</h3>
-      <pre id="credential-${label.toLowerCase()}" class="wrap" tabindex="0" aria-label=${label}>${text}</pre>
+      <pre id="credential-${label.toLowerCase()}" tabindex="0" aria-label=${label}>${text}</pre>
       ${copyButton(() => text, `Copy ${label.toLowerCase()}`)}`;
   const names = Object.fromEntries(networks.map(({ slug, name }) => [slug, name]));
   const network = networks.find(({ slug }) => slug === byId('network')?.value) ?? networks[0] ?? noNetwork;
@@ -123,7 +123,7 @@ function credentialsView() {
     hidden=${credentials === undefined}
   >
     <h2 id="credentials-title" tabindex="-1">Store this now: it is shown only once</h2>
-    <div id="credential-list">${parts.map(part)}</div>
+    <div>${parts.map(part)}</div>
     <h3>Connect</h3>
     <label for="network">Network</label>
     ${select('network', names, { onChange: draw })} ${credentials && tabList('programs', 'snippet', texts)}
@@ -138,7 +138,7 @@ function baseUrlOf({ slug, baseUrls = [] }) {
 }
 
 /** Another key would replace the one that is shown, which the gateway cannot show again. @throws RequestError */
-function refuseUntilStored() {
+function requireStored() {
   if (credentials === undefined) return;
   byId('credentials-title').focus();
   throw new RequestError('Store the key above first, and press “I have stored it”.');

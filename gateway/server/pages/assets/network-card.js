@@ -1,7 +1,7 @@
 'use strict';
 
-/** Less is measured until the upstream has been used for a day. */
-const DAY_S = 86_000;
+/** A day, less 400 s for steps that are not complete. Below it, the cell has the measured time. */
+const ALMOST_DAY_S = 86_000;
 /** The latency shown is that of the last 2 steps of 30 s. */
 const LATENCY_STEPS = 2;
 /** The bars show the last 20 steps. */
@@ -39,11 +39,11 @@ function publicLimits({ rate, daily }) {
   return limits.length === 0 ? 'no limit of each address' : `${limits.join(' and ')} for each address`;
 }
 
-/** The last minute. */
+/** Activity of the last minute, as texts. */
 function activityFacts({ perSecond = 0, p50Ms, p99Ms, cacheHitRate } = {}) {
   if (!(perSecond > 0)) return [];
   return [
-    `${perSecondText(perSecond)} requests/s`,
+    `${perSecondText(perSecond)} calls/s`,
     `p50 ${milliseconds(p50Ms)}, p99 ${milliseconds(p99Ms)}`,
     ...(cacheHitRate === undefined ? [] : [`cache hits ${Math.round(cacheHitRate * 100)} %`]),
   ];
@@ -107,7 +107,9 @@ function upstreamRow(upstream) {
 function availabilityCell(availability) {
   if (availability === undefined) return '–';
   const { share, overS } = availability;
-  return html`<span> ${percentOf(share)} ${overS < DAY_S && html`<div class="quiet">of ${age(overS)}</div>`} </span>`;
+  return html`<span>
+    ${percentOf(share)} ${overS < ALMOST_DAY_S && html`<div class="quiet">of ${age(overS)}</div>`}
+  </span>`;
 }
 
 /** Draws the requests of each bucket and the failed ones as bars, with a title for screen readers. */

@@ -9,7 +9,7 @@ function isFailing({ state, isWorking }) {
   return !isWorking && state !== 'drained';
 }
 
-/** 3: no upstream works; 2: one fails; 1: one is drained or has other trouble; 0: no trouble. */
+/** Degree of trouble. 3: no upstream works; 2: one fails; 1: one is drained or has other trouble; 0: none. */
 function troubleOf({ upstreams }) {
   if (!upstreams.some((upstream) => upstream.isWorking)) return 3;
   if (upstreams.some(isFailing)) return 2;
@@ -53,7 +53,7 @@ function upstreamsCell({ upstreams }) {
   const dots = upstreams.slice(0, 12).map((upstream) => {
     const [style, label] = isLost ? lostState : (upstreamStates[upstream.state] ?? ['quiet', upstream.state]);
     const title = `${upstream.name}: ${reasonOf(upstream) ?? label}`;
-    return html`<span class="dot ${style}" title=${title} aria-hidden="true">${label.slice(0, 1)}</span>`;
+    return html`<span class=${style} title=${title} aria-hidden="true">${label.slice(0, 1)}</span>`;
   });
   const count = isLost ? `of ${upstreams.length}` : `${working} of ${upstreams.length}`;
   return html`<span class="dots">${dots} <span class="quiet">${count}</span></span>`;

@@ -60,12 +60,12 @@ let overTime;
 let overTimeError = '';
 let plots = [];
 /** Where the history is, and the filter of the calls in the graphs; undefined: the port has no page of calls. */
-let source = { url: 'history.json', calls: undefined };
+let source = {};
 
 function loadOverTime() {
-  const asked = range;
-  const load = (signal) => loadJson(`${source.url}?range=${asked}`, signal).catch(() => undefined);
-  return loadHistory(load, (loaded) => showOverTime(loaded && { ...loaded, range: asked }));
+  const requestedRange = range;
+  const load = (signal) => loadJson(`${source.url}?range=${requestedRange}`, signal).catch(() => undefined);
+  return loadHistory(load, (loaded) => showOverTime(loaded && { ...loaded, range: requestedRange }));
 }
 
 /** @param loaded undefined: it cannot be loaded */

@@ -11,9 +11,9 @@ const loadLatestUsage = latestLoad();
 
 /** Loads the usage of all keys: when the range is chosen, because it is much for a poll. */
 function loadUsage() {
-  const asked = range;
+  const requestedRange = range;
   const read = async (by, signal) => {
-    const path = `/usage?days=${daysOf(asked)}&by=${by}&limit=${TOP_ROWS}`;
+    const path = `/usage?days=${daysOf(requestedRange)}&by=${by}&limit=${TOP_ROWS}`;
     return (await sendRequest('GET', path, undefined, signal)).usage;
   };
   return loadLatestUsage(
@@ -28,7 +28,7 @@ function loadUsage() {
       }
     },
     (loaded) => {
-      usage = { range: asked, ...loaded };
+      usage = { range: requestedRange, ...loaded };
       draw();
     },
   );
@@ -78,7 +78,7 @@ function totalsView(total = {}) {
   };
   const ms = (value) => (typeof value === 'number' ? milliseconds(value) : '–');
   const numbers = {
-    Requests: formatNumber(calls),
+    Calls: formatNumber(calls),
     Failed: part(total.failed ?? 0),
     'Upstream errors': part(total.upstreamErrors ?? 0),
     Rejected: part(total.rejected ?? 0),

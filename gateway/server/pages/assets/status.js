@@ -1,7 +1,7 @@
 'use strict';
 
 const POLL_MS = 3000;
-/** Number of networks from which idle ones are folded, and the page polls less often. */
+/** Number of networks above which idle ones are folded, and the page polls less often. */
 const MANY_NETWORKS = 8;
 const MANY_POLL_MS = 10_000;
 
@@ -114,7 +114,7 @@ function networkTable(networks) {
     </button>`;
     const details = openSlugs.get(slug);
     const open = html`<tr class="open" key="open ${slug}">
-      <td colspan=${titles.length} data-head="">${details === undefined ? '…' : networkCard(details)}</td>
+      <td colspan=${titles.length}>${details === undefined ? '…' : networkCard(details)}</td>
     </tr>`;
     const row = html`<tr data-network=${slug} key=${slug}>
       ${cellsOf(titles, [[button, first], ...others])}

@@ -3,22 +3,25 @@
 /** Methods or networks with the most calls, which get a bar each. */
 const MAX_BARS = 10;
 
-/** Graphs of calls, errors and request units by day, and by network and method, with the numbers as text. */
-function usagePlots(rows, days) {
-  if (rows.length === 0) return html`<p class="quiet">No calls yet.</p>`;
-  const networks = new Set(rows.map(({ network }) => network));
+/**
+ * Graphs of calls, errors and request units by day, and by network and method, with the numbers as text.
+ * @param dayRows by day; for a key, rows by day, network and method are those of all graphs
+ */
+function usagePlots(days, dayRows, networkRows = dayRows, methodRows = dayRows) {
+  if (dayRows.length === 0) return html`<p class="quiet">No calls yet.</p>`;
+  const networks = new Set(networkRows.map(({ network }) => network));
   return html`<div class="plots">
-    ${dayPlot(rows, days)}
+    ${dayPlot(dayRows, days)}
     <div>
       ${
         networks.size > 1 &&
         html`<h3>By network</h3>
-          ${bars(rows, 'network')}`
+          ${bars(networkRows, 'network')}`
       }
       <h3>By method</h3>
-      ${bars(rows, 'method')}
+      ${bars(methodRows, 'method')}
     </div>
-    ${dayTable(rows, days)}
+    ${dayTable(dayRows, days)}
   </div>`;
 }
 

@@ -1,31 +1,32 @@
 'use strict';
 
-/** Rows that are shown; the CSV has all. */
+/** Maximum rows that are shown; the CSV has those that the gateway returned. */
 const MAX_ROWS = 500;
 const ranges = { '24h': 'today', '7d': '7 days', '30d': '30 days', '90d': '90 days' };
 const partTitles = { day: 'Day', key: 'Key', network: 'Network', method: 'Method' };
 const amountTitles = { units: 'Units', calls: 'Calls', errors: 'Errors', bytes: 'Bytes' };
 
-/** What the rows are apart by. */
+/** Parts that each row has. */
 let parts = filterOf('by')
   .split(',')
   .filter((part) => part in partTitles);
 if (parts.length === 0) parts = ['key'];
 /** One day in place of the range; empty: the range. */
 let oneDay = filterOf('day');
-/** The rows of the table, and by day, network and method for the graphs, with the choice they are of; undefined: they are being loaded. */
+/** Rows of the table and of the graphs, and the choice that they belong to; undefined: they are being loaded. */
 let shown;
 const loadUsage = latestLoad();
 
 function load() {
   const choice = { parts, oneDay, range };
   const days = oneDay === '' ? { days: daysOf(range) } : { day: oneDay };
-  const read = async (by, signal) =>
-    (await sendRequest('GET', `/usage?${new URLSearchParams({ ...days, by })}`, undefined, signal)).usage;
+  const read = (by, signal) => sendRequest('GET', `/usage?${new URLSearchParams({ ...days, by })}`, undefined, signal);
+  // With one part each, so that the gateway leaves no rows out. One day has no graphs.
+  const graphParts = oneDay === '' ? ['day', 'network', 'method'] : [];
   return loadUsage(
-    (signal) => Promise.all([read(parts.join(','), signal), read('day,network,method', signal)]),
-    ([rows, graphRows]) => {
-      shown = { ...choice, rows, graphRows };
+    (signal) => Promise.all([parts.join(','), ...graphParts].map((by) => read(by, signal))),
+    ([{ usage: rows, total }, ...graphs]) => {
+      shown = { ...choice, rows, total, graphs: graphs.map(({ usage }) => usage) };
       draw();
     },
   );
@@ -55,10 +56,10 @@ function view() {
         <div class="row">${Object.entries(partTitles).map(partBox)}</div>
       </fieldset>
     </form>
-    <div id="graphs">${shown?.oneDay === '' && usagePlots(shown.graphRows, daysOf(shown.range))}</div>
+    <div id="graphs">${shown?.oneDay === '' && usagePlots(daysOf(shown.range), ...shown.graphs)}</div>
     <div id="rows">${shown && rowsView(shown)}</div>
   </section>`;
-  return adminView(pageHeader('Usage', shown === undefined ? '' : quantity(shown.rows.length, 'row')), body);
+  return adminView(pageHeader('Usage', shown === undefined ? '' : quantity(shown.total, 'row')), body);
 }
 
 function chooseDay({ target }) {
@@ -79,16 +80,25 @@ function partBox([part, title]) {
   </label>`;
 }
 
-function rowsView({ rows, parts }) {
+function rowsView({ rows, total, parts }) {
   if (rows.length === 0) return html`<p class="quiet">No calls on these days.</p>`;
   const amounts = Object.keys(amountTitles);
-  const total = amounts.map((name) => html`<b>${formatNumber(rows.reduce((sum, row) => sum + row[name], 0))}</b>`);
+  const sums = amounts.map((name) => html`<b>${formatNumber(rows.reduce((sum, row) => sum + row[name], 0))}</b>`);
   const cells = rows
     .slice(0, MAX_ROWS)
     .map((row) => [...parts.map((part) => partCell(part, row)), ...amounts.map((name) => formatNumber(row[name]))]);
   const heads = [...parts.map((part) => partTitles[part]), ...Object.values(amountTitles)];
-  const sumRow = [html`<b>Sum</b>`, ...parts.slice(1).map(() => ''), ...total];
+  const isCut = total > rows.length;
+  const count = formatNumber(rows.length);
+  const sumRow = [html`<b>Sum${isCut && ` of ${count} rows`}</b>`, ...parts.slice(1).map(() => ''), ...sums];
   return html`<p><button id="csv" type="button" onClick=${downloadCsv}>Download CSV</button></p>
+    ${
+      isCut &&
+      html`<p class="warn">
+        The table and the CSV have the ${count} rows with most units of ${formatNumber(total)}. The command
+        <code>gatehouse usage</code> has all.
+      </p>`
+    }
     ${table(heads, [sumRow, ...cells])}
     ${rows.length > MAX_ROWS && html`<p class="hint">${formatNumber(rows.length - MAX_ROWS)} more rows are in the CSV.</p>`}`;
 }
