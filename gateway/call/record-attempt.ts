@@ -43,11 +43,7 @@ export function recordConcurrency(
   startedAt: number,
   now = clock.now(),
 ): void {
-  const { concurrency } = upstream;
-  const { method } = call;
-  const owner = call.cancellation?.owner;
-  if (concurrency.hasQueued(method, startedAt, now) && concurrency.lowerByQueue(owner, now)) return;
-  if (isRefused || concurrency.isObserving) concurrency.record({ method, owner, startedAt, isRefused }, now);
+  upstream.concurrency.record({ method: call.method, owner: call.cancellation?.owner, startedAt, isRefused }, now);
 }
 
 /** @param now when the response had arrived, by clock.now() */
