@@ -130,7 +130,7 @@ export function recordOvertaken(call: Call, upstream: Upstream, startedAt: numbe
   const now = clock.now();
   upstream.latencyScore.recordLatency(method.group, now - startedAt, now);
   // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
-  if (upstream.hasResponded(startedAt)) return;
+  if (upstream.respondedAt > startedAt) return;
   const failure = new UpstreamFailure('slow', 'the hedged request responded first');
   const failed: FailedCall = { ...failedCall(call, startedAt, failure), isOvertaken: true };
   const outcome = recordFailure(upstream, method.name, failure, failed);
