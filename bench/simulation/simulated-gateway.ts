@@ -26,7 +26,7 @@ import { currentConditions } from '../../gateway/server/ops/current-conditions.t
 import { KeySessions } from '../../gateway/server/websocket/key-sessions.ts';
 import { SocketSubscriptions } from '../../gateway/subscriptions/socket-subscriptions.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
-import { UpstreamConditions } from '../../gateway/upstreams/upstream-conditions.ts';
+import { UpstreamConditions } from '../../gateway/upstreams/upstream-status.ts';
 import { Upstream } from '../../gateway/upstreams/upstream.ts';
 import { UsageLedger } from '../../gateway/usage/usage-ledger.ts';
 import type { UsageStore } from '../../gateway/usage/usage-store.ts';

@@ -43,11 +43,7 @@ export function recordConcurrency(
   startedAt: number,
   now = clock.now(),
 ): void {
-  const { concurrency } = upstream;
-  const { method } = call;
-  const owner = call.cancellation?.owner;
-  if (concurrency.hasQueued(method, startedAt, now) && concurrency.lowerByQueue(owner, now)) return;
-  if (isRefused || concurrency.isObserving) concurrency.record({ method, owner, startedAt, isRefused }, now);
+  upstream.concurrency.record({ method: call.method, owner: call.cancellation?.owner, startedAt, isRefused }, now);
 }
 
 /** @param now when the response had arrived, by clock.now() */
@@ -134,7 +130,7 @@ export function recordOvertaken(call: Call, upstream: Upstream, startedAt: numbe
   const now = clock.now();
   upstream.latencyScore.recordLatency(method.group, now - startedAt, now);
   // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
-  if (upstream.hasResponded(startedAt)) return;
+  if (upstream.respondedAt > startedAt) return;
   const failure = new UpstreamFailure('slow', 'the hedged request responded first');
   const failed: FailedCall = { ...failedCall(call, startedAt, failure), isOvertaken: true };
   const outcome = recordFailure(upstream, method.name, failure, failed);

@@ -88,9 +88,9 @@ export class NetworkRegistry {
     parts.metrics.routing.active = () =>
       this.finder.all.flatMap(({ config: { slug }, router, chain }) =>
         router.all.map((upstream) => {
-          const { name, circuit, drain, isUsed, concurrency, withoutBatches } = upstream;
+          const { name, circuit, drain, health, isUsed, concurrency, withoutBatches } = upstream;
           const drainedS = drain && Date.parse(drain.at) / 1000;
-          const isMeasured = isUsed && upstream.connectionState() !== 'overtaken';
+          const isMeasured = isUsed && !health.isOvertaken(upstream.respondedAt);
           const lag = chain.view.headOf(upstream) === undefined ? undefined : chain.view.lagOf(upstream, clock.now());
           const facts = { network: slug, upstream: name, circuit: circuit.state, drainedS, isMeasured, lag };
           return { ...facts, concurrencyLimit: concurrency.limit, isWithoutBatches: withoutBatches !== undefined };

@@ -43,7 +43,6 @@ import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
 import { isCallerTimeout } from './health/with-timeout.ts';
 import { failureReasons, UpstreamHealth } from './health/upstream-health.ts';
-import { connectionStateOf, upstreamStateOf, type ConnectionState, type UpstreamState } from './upstream-state.ts';
 
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;
@@ -348,7 +347,7 @@ export class Upstream {
     if (error instanceof Cancelled) this.metrics.failed('cancelled', seconds);
     if (!(error instanceof UpstreamFailure)) return error;
     if (error.failure === 'transport') this.isHeadUncertain = true;
-    const isSlow = error instanceof TimedOut && this.hasResponded(sentAt);
+    const isSlow = error instanceof TimedOut && this.respondedAt > sentAt;
     const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
     failure.isUnsent = error.isUnsent;
     failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, timeoutMs);
@@ -357,14 +356,9 @@ export class Upstream {
     return failure;
   }
 
-  /** @param since by clock.now() */
-  hasResponded(since: number): boolean {
-    return this.#respondedAt > since || this.#own.respondedAt > since;
-  }
-
   /** Whether it has ever responded, or failed. */
   get isUsed(): boolean {
-    return this.hasResponded(-Infinity) || !this.circuit.isClosed;
+    return this.respondedAt !== -Infinity || !this.circuit.isClosed;
   }
 
   /**
@@ -407,14 +401,9 @@ export class Upstream {
     this.#own.follow(failed);
   }
 
-  /** Facts for the status page. Sends no request. @param now by clock.now() */
-  status(now: number): UpstreamState {
-    return upstreamStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt), now);
-  }
-
-  /** @param polledAt when another worker polled it last, by clock.now() */
-  connectionState(polledAt = -Infinity): ConnectionState {
-    return connectionStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt, polledAt));
+  /** Time of its last response, by clock.now(); -Infinity: none. */
+  get respondedAt(): number {
+    return Math.max(this.#respondedAt, this.#own.respondedAt);
   }
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
@@ -555,7 +544,7 @@ export class Upstream {
     };
     const connected = (isOnly: boolean): void => {
       // After an idle time, another node may use the address: a poll follows the next response.
-      const isIdle = !this.hasResponded(clock.now() - CONNECTION_CHECK_MS);
+      const isIdle = this.respondedAt <= clock.now() - CONNECTION_CHECK_MS;
       if (isOnly && isIdle && this.isUsed) this.isHeadUncertain = true;
       if (this.#chain.isRunning) return; // the check has probably opened it
       this.#hasNewConnection = true;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';
-import { slowUpstreams, type ComparedUpstream } from '../../gateway/upstreams/slow-upstreams.ts';
+import { slowUpstreams, type ComparedUpstream } from '../../gateway/upstreams/upstream-status.ts';
 
 const up: ComparedUpstream = {
   latencyScore: new LatencyScore(),

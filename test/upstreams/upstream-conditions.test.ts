@@ -1,18 +1,18 @@
 import { expect, it } from 'vitest';
 import type { Upstream } from '../../gateway/upstreams/upstream.ts';
-import { UpstreamConditions, type ShownNetwork } from '../../gateway/upstreams/upstream-conditions.ts';
+import { UpstreamConditions, type ShownNetwork } from '../../gateway/upstreams/upstream-status.ts';
 
 /** Counts how often its state is made. */
 class CountedUpstream {
   readonly name = 'one';
   readonly circuit = { isClosed: true, pauseMs: () => undefined };
-  readonly health = { trouble: () => undefined };
+  readonly health = { trouble: () => undefined, isOvertaken: () => false };
   drain: object | undefined;
   made = 0;
 
-  connectionState(): string {
+  get respondedAt(): number {
     this.made++;
-    return this.drain === undefined ? 'up' : 'drained';
+    return 1;
   }
 }
 

@@ -115,7 +115,7 @@ export class UpstreamLoad {
         ? served
         : Promise.race([served, clock.sleep(timeoutMs).then(() => true)]));
       this.slots.leave(owner);
-      this.#record({ method, owner, startedAt, isRefused: !isServed });
+      this.found?.record({ method, owner, startedAt, isRefused: !isServed }, clock.now());
       latencies.push(clock.now() - sentAt);
       // As the gateway waits before the next attempt.
       if (!isServed) await clock.sleep(50);
@@ -123,14 +123,6 @@ export class UpstreamLoad {
       else this.refused++;
       if (pauseMs !== undefined && isServed) await clock.sleep(pauseMs);
     }
-  }
-
-  /** As `recordConcurrency`. */
-  #record(call: EndedCall): void {
-    const { found } = this;
-    if (found?.hasQueued(call.method, call.startedAt, clock.now()) === true)
-      found.lowerByQueue(call.owner, clock.now());
-    else if (call.isRefused || found?.isObserving === true) found?.record(call, clock.now());
   }
 }
 

@@ -1,13 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import { UpstreamHealth } from '../../gateway/upstreams/health/upstream-health.ts';
-import { connectionStateOf, type ConnectionState } from '../../gateway/upstreams/upstream-state.ts';
+import type { Upstream } from '../../gateway/upstreams/upstream.ts';
+import { conditionOf, type ShownNetwork } from '../../gateway/upstreams/upstream-status.ts';
 import { silent } from '../auth/auth-setup.ts';
 
 const overtaken = 'the hedged request responded first';
 
-function stateOf(health: UpstreamHealth, respondedAt = -Infinity, hasFailed = false): ConnectionState {
-  return connectionStateOf({ health, isOnOtherChain: false, drain: undefined, hasFailed }, respondedAt);
+/** The network of an upstream without a head. */
+const network = {
+  router: { all: [{}], options: { maxLagBlocks: undefined } },
+  chain: { view: { headOf: () => undefined, markOf: () => undefined, maxLag: 8 } },
+  auditsOf: () => undefined,
+} as unknown as ShownNetwork;
+
+function stateOf(health: UpstreamHealth, respondedAt = -Infinity, hasFailed = false): string {
+  const { circuit } = health;
+  const upstream = { name: 'one', health, circuit, isOnOtherChain: false, drain: undefined, hasFailed, respondedAt };
+  return conditionOf(upstream as Upstream, network, undefined, clock.now())[0];
 }
 
 /** Five calls that are slow open the circuit. @param isOvertaken whether each was overtaken */
@@ -32,9 +42,9 @@ describe('the state of an upstream', () => {
     ]);
   });
 
-  it('is overtaken only if each failure that opened its circuit was, and after a response since', () => {
+  it('is slow because hedged requests respond first, only if each failure that opened its circuit was, and after a response since', () => {
     const health = slowHealth(() => true, now);
-    expect([stateOf(health, now - 1), stateOf(health, now + 1)]).toEqual(['failing', 'overtaken']);
+    expect([stateOf(health, now - 1), stateOf(health, now + 1)]).toEqual(['failing', 'slow']);
     expect(
       stateOf(
         slowHealth((index) => index > 0, now),
@@ -46,10 +56,10 @@ describe('the state of an upstream', () => {
     expect(stateOf(health, now + 1)).toBe('failing');
   });
 
-  it('stays overtaken after a failure that its circuit does not count', () => {
+  it('stays slow after a failure that its circuit does not count', () => {
     const health = slowHealth(() => true, now);
     const call = { owner: {}, mayBeCause: true, error: {}, sentAt: now };
     health.recordFailure({ failure: 'transport', detail: 'ECONNRESET' }, now + 2, call);
-    expect(stateOf(health, now + 1)).toBe('overtaken');
+    expect(stateOf(health, now + 1)).toBe('slow');
   });
 });

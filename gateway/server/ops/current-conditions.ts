@@ -4,7 +4,7 @@ import { describeWitnesses } from '../../call/verification.ts';
 import type { Store } from '../../store/store.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { Condition } from '../../observability/event-list.ts';
-import type { UpstreamConditions } from '../../upstreams/upstream-conditions.ts';
+import type { UpstreamConditions } from '../../upstreams/upstream-status.ts';
 
 export interface ConditionSources {
   readonly networks: () => readonly Network[];

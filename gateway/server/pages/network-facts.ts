@@ -3,7 +3,7 @@ import type { Network } from '../../call/call.ts';
 import type { Drain } from '../../drains/drains.ts';
 import type { NetworkConfig, PublicOptions, ReplaceableConfig } from '../../network-files/network-config.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
-import type { UpstreamCondition } from '../../upstreams/upstream-conditions.ts';
+import type { UpstreamCondition } from '../../upstreams/upstream-status.ts';
 
 /** What a client needs to connect to a network; wallets require the currency to add a chain. */
 export interface NetworkFacts {

@@ -12,8 +12,7 @@ import { methodsByUpstreams } from '../../routing-policy/methods-by-upstreams.ts
 import { methodFacts } from '../../spec/method-facts.ts';
 import { documentedUrls, openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';
 import { skipReasons } from '../../call/select.ts';
-import type { UpstreamConditions } from '../../upstreams/upstream-conditions.ts';
-import { networkStatus, type NetworkStatus } from '../../upstreams/upstream-status.ts';
+import { networkStatus, type NetworkStatus, type UpstreamConditions } from '../../upstreams/upstream-status.ts';
 import { networkFacts } from './network-facts.ts';
 import { gatewayOverTime, networkOverTime } from './network-over-time.ts';
 import { networkSummary, type NetworkSummary } from './network-summary.ts';

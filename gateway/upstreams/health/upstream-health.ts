@@ -110,6 +110,11 @@ export class UpstreamHealth {
     return !this.circuit.isClosed && this.circuit.isOnlyOvertaken;
   }
 
+  /** Whether the upstream has responded since its circuit opened so. @param respondedAt by clock.now() */
+  isOvertaken(respondedAt: number): boolean {
+    return this.isOnlyOvertaken && respondedAt > this.#since;
+  }
+
   /** Time when the circuit opened last, by clock.now(). */
   get openedAt(): number {
     return this.#since;
