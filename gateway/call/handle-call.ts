@@ -161,7 +161,7 @@ function forwardCoalesced(
   const onCoalesced = (): void => {
     call.record?.cached('coalesced');
   };
-  const participant = { deadline, caller, owner: access.share, onCoalesced };
+  const participant = { deadline, caller, owner: access.account, onCoalesced };
   return network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
     call.coalesced = coalesced;
     call.cancellation = coalesced.cancellation;
@@ -196,7 +196,7 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
 async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<NetworkResponse> {
   call.record?.cached('not-cacheable');
-  const cancellation = new Cancellation(access.share);
+  const cancellation = new Cancellation(access.account);
   call.cancellation = cancellation;
   // A method that sends transactions is never cancelled.
   if (isRead(call.method)) {

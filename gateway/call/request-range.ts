@@ -15,7 +15,7 @@ import { verifiedName } from './verification.ts';
 export function requestRange(call: Call, context: CallContext, ranges: RangedMethod): Promise<NetworkResponse> {
   const { params, text, deadline, record, router, method } = call;
   const { access, caller, reservation, network } = context;
-  const { share, bounds } = access;
+  const { account, bounds } = access;
   const { verification } = call;
   /** The weakest of all parts; undefined: none has arrived. */
   let proof: Proof | undefined;
@@ -24,11 +24,11 @@ export function requestRange(call: Call, context: CallContext, ranges: RangedMet
     return response;
   };
   const send = (part: Call, partCaller: Cancellation): Promise<NetworkResponse> => {
-    if (!canCoalesce(method)) return withCancellation(part, partCaller, share);
+    if (!canCoalesce(method)) return withCancellation(part, partCaller, account);
     const onCoalesced = (): void => {
       part.record?.cached('coalesced');
     };
-    const participant = { deadline, caller: partCaller, owner: share, onCoalesced };
+    const participant = { deadline, caller: partCaller, owner: account, onCoalesced };
     const name = verification === undefined ? part.text : verifiedName(part.text, verification);
     const sent = network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
       part.coalesced = coalesced;
@@ -62,7 +62,7 @@ export function requestRange(call: Call, context: CallContext, ranges: RangedMet
   };
   const charges = new ChargedParts(call, context);
   const isVerified = verification !== undefined;
-  const ranged = { params, text, deadline, caller, share, bounds, reservation, record, charges, sender, isVerified };
+  const ranged = { params, text, deadline, caller, account, bounds, reservation, record, charges, sender, isVerified };
   const response = ranges.request(ranged);
   return isVerified ? response.then((whole) => ({ ...whole, proof: proof ?? 'no' })) : response;
 }

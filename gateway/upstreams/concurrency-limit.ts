@@ -1,5 +1,6 @@
 import { clock, type Timer } from '../clock/clock.ts';
-import type { Gate, SlotOwner } from '../admission/gate.ts';
+import type { Account } from '../admission/account.ts';
+import type { Gate } from '../admission/gate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 
 /** The lowest limit that is found. */
@@ -49,7 +50,7 @@ interface Sample {
   /** Calls are compared with calls of the same kind. */
   readonly kind: string;
   /** Undefined: several accounts. */
-  readonly owner: SlotOwner | undefined;
+  readonly owner: Account | undefined;
   readonly ms: number;
   readonly isRefused: boolean;
   /** The call began when no more calls than the present limit were in progress. */
@@ -69,7 +70,7 @@ interface Probe {
 /** The end of a call at the upstream. */
 export interface EndedCall {
   readonly method: Pick<MethodSpec, 'group' | 'reverts' | 'executes' | 'isPassThrough'>;
-  readonly owner: SlotOwner | undefined;
+  readonly owner: Account | undefined;
   /** Time when the call had its slot, by clock.now(). */
   readonly startedAt: number;
   /** The upstream responded that it gets too many requests. */
@@ -151,7 +152,7 @@ export class ConcurrencyLimit {
    * Lowers the limit after `hasQueued`; less if it waited for calls of its owner: a caller that is alone may choose slow lookups.
    * @param now by clock.now() @returns whether it is lower
    */
-  lowerByQueue(owner: SlotOwner | undefined, now: number): boolean {
+  lowerByQueue(owner: Account | undefined, now: number): boolean {
     const inFlight = Math.min(this.limit, this.#slots.inFlight);
     const isOwn = owner !== undefined && 2 * this.#slots.takenBy(owner) > inFlight;
     const min = isOwn ? MAX_QUEUED_MIN : Math.min(MIN_LIMIT * this.#slots.callers, MAX_QUEUED_MIN);
@@ -334,7 +335,7 @@ function weightsOf(
   samples: readonly Sample[],
   sizeOf: (sample: Sample) => number = () => 1,
 ): (sample: Sample) => number {
-  const sums = new Map<SlotOwner | undefined, number>();
+  const sums = new Map<Account | undefined, number>();
   for (const sample of samples) sums.set(sample.owner, (sums.get(sample.owner) ?? 0) + sizeOf(sample));
   return ({ owner }) => (owner?.weight ?? 1) / (sums.get(owner) ?? 1);
 }
