@@ -117,7 +117,7 @@ export class SimulatedGateway {
 
   /** A client with connections of its own. */
   connect(): Client {
-    const caller = new Cancellation(this.#access.share);
+    const caller = new Cancellation(this.#access.account);
     return {
       post: (body) => this.#handle(body, this.#contextOf(caller)),
       openSocket: (onMessage) => Promise.resolve(this.#openSocket(onMessage)),
@@ -129,7 +129,7 @@ export class SimulatedGateway {
 
   #openSocket(onMessage: (text: string) => void): ClientSocket {
     const access = this.#access;
-    const caller = new Cancellation(access.share);
+    const caller = new Cancellation(access.account);
     let isOpen = true;
     let end: (code: number) => void = () => undefined;
     const closed = new Promise<number>((resolve) => (end = resolve));

@@ -1,23 +1,8 @@
 import { clock } from '../clock/clock.ts';
 import { LinkedList, type Linked } from '../collections/linked-list.ts';
-import type { Holder } from '../memory/holder.ts';
+import { gatehouse, type Account } from './account.ts';
 import { Deadlines, type Timed } from './deadlines.ts';
 import type { SlotLease, SlotPool } from './slot-lease.ts';
-
-/** The owner of a request: a key, an address, or Gatehouse itself. Requests of one object share its slots. */
-export interface SlotOwner {
-  /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
-  readonly weight: number;
-  /** Whose turns of the event loop its work takes; undefined: Gatehouse itself. */
-  readonly name?: string;
-  /** Has the slots of all its members, and their weight; undefined: the owner has slots of its own. */
-  readonly group?: SlotOwner;
-  /** Whose share of the memory budget upstream responses use; undefined: Gatehouse itself. */
-  readonly holder?: Holder;
-}
-
-/** Gatehouse's own requests, such as polls. They take any free slot, and wait for none before others that have fewer. */
-export const gatehouse: SlotOwner = { weight: Infinity };
 
 /** An owner may have this share of all slots, whatever its weight. */
 const MAX_SHARE = 7 / 8;
@@ -29,7 +14,7 @@ export interface GateOptions {
   readonly slots: number;
   /** All requests are of one owner, which may take all slots. */
   readonly hasOneOwner?: boolean;
-  /** Slots of one owner. Members of a group count apart. */
+  /** Slots of one owner. Members of an account count apart. */
   readonly perOwner?: number;
   /** Maximum number of waiting requests; one owner may have as many as there is space for others. Default: unlimited. */
   readonly queueMax?: number;
@@ -59,7 +44,7 @@ interface Departing {
 
 /** What one owner has of the slots, and its waiting requests in order of arrival. */
 class OwnerQueue {
-  readonly owner: SlotOwner;
+  readonly owner: Account;
   /** Its own slots, which other workers share; undefined: as many as any owner. */
   pool: OwnerPool | undefined;
   readonly waiting = new LinkedList<WaitingRequest>();
@@ -70,7 +55,7 @@ class OwnerQueue {
   /** In the list of those that wait. */
   place = -1;
 
-  constructor(owner: SlotOwner) {
+  constructor(owner: Account) {
     this.owner = owner;
   }
 
@@ -126,7 +111,7 @@ export class Gate implements SlotPool {
   /** That have slots. */
   #owners = 0;
   #perOwner: number | undefined;
-  readonly #queues = new WeakMap<SlotOwner, OwnerQueue>();
+  readonly #queues = new WeakMap<Account, OwnerQueue>();
   /** With waiting requests, which each start looks at: at most as many as requests wait. */
   #waitingQueues: OwnerQueue[] = [];
   #waitingCount = 0;
@@ -140,10 +125,24 @@ export class Gate implements SlotPool {
     this.#perOwner = options.perOwner;
   }
 
+  get perOwner(): number | undefined {
+    return this.#perOwner;
+  }
+
   /** As `size`. */
-  set perOwner(slots: number) {
+  set perOwner(slots: number | undefined) {
     this.#perOwner = slots;
     this.#startWaiting();
+  }
+
+  /** Slots of all workers together. */
+  get limit(): number {
+    return this.lease?.limit ?? this.#slots;
+  }
+
+  set limit(slots: number) {
+    if (this.lease === undefined) this.size = slots;
+    else this.lease.limit = slots;
   }
 
   get size(): number {
@@ -161,7 +160,7 @@ export class Gate implements SlotPool {
   }
 
   /** Slots that an owner has. */
-  takenBy(owner: SlotOwner): number {
+  takenBy(owner: Account): number {
     return this.#queueOf(owner).taken;
   }
 
@@ -187,7 +186,7 @@ export class Gate implements SlotPool {
    * The owner has as many slots as its lease, which its requests take besides one of these.
    * @param open the lease of the slots
    */
-  leaseTo(owner: SlotOwner, open: (pool: SlotPool) => SlotLease): SlotLease {
+  leaseTo(owner: Account, open: (pool: SlotPool) => SlotLease): SlotLease {
     const queue = this.#queueOf(owner);
     const pool = new OwnerPool(queue, (changed) => {
       this.#startWaiting();
@@ -199,7 +198,7 @@ export class Gate implements SlotPool {
   }
 
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
-  tryEnter(owner: SlotOwner): boolean {
+  tryEnter(owner: Account): boolean {
     const queue = this.#queueOf(owner);
     if (queue.waitingCount > 0 || !(this.#mayTake(queue) || this.#mayExceed(queue))) {
       this.#requestMore(queue);
@@ -214,7 +213,7 @@ export class Gate implements SlotPool {
    * @param departure cancels the wait; undefined if the request must not be cancelled
    * @throws the rejection, at once if the queue is full, or the departure's reason (rejects with it)
    */
-  wait(owner: SlotOwner, timeLimitMs: number, departure: Departure | undefined): Promise<void> {
+  wait(owner: Account, timeLimitMs: number, departure: Departure | undefined): Promise<void> {
     return new Promise((started, rejected) => {
       const { queueMax = Infinity, maxWaitMs = Infinity, rejection } = this.#options;
       const queue = this.#queueOf(owner);
@@ -231,12 +230,12 @@ export class Gate implements SlotPool {
   }
 
   /** The number of waiting requests of an owner. */
-  waitersOf(owner: SlotOwner): number {
+  waitersOf(owner: Account): number {
     return this.#queues.get(owner)?.waitingCount ?? 0;
   }
 
   /** Releases the slot of a request that had one, and starts waiting ones. */
-  leave(owner: SlotOwner): void {
+  leave(owner: Account): void {
     const queue = this.#queueOf(owner);
     if (--queue.taken === 0) this.#owners--;
     queue.turn = ++this.#turn;
@@ -303,8 +302,8 @@ export class Gate implements SlotPool {
     if (queue.taken++ === 0) this.#owners++;
   }
 
-  #queueOf(given: SlotOwner): OwnerQueue {
-    const owner = this.#perOwner === undefined ? (given.group ?? given) : given;
+  #queueOf(given: Account): OwnerQueue {
+    const owner = this.#perOwner === undefined ? given.payer : given;
     let queue = this.#queues.get(owner);
     if (queue === undefined) this.#queues.set(owner, (queue = new OwnerQueue(owner)));
     return queue;

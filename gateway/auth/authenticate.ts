@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
-import { Gate, type SlotOwner } from '../admission/gate.ts';
+import { Account } from '../admission/account.ts';
+import { Gate } from '../admission/gate.ts';
+import { KeyAccounts } from '../admission/key-accounts.ts';
 import type { SlotLeases } from '../admission/slot-lease.ts';
 import { expiringEntries, maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
@@ -11,7 +13,6 @@ import { addressGroup } from './formats/address-group.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import { InvalidPermissionsError } from './permissions/permissions.ts';
 import { digestOf, isWellFormedKey, KEY_MAX_LENGTH } from './formats/key.ts';
-import { KeyShares } from './key-shares.ts';
 import { KeyTokens } from './key-tokens.ts';
 import type { KeyPlaces } from './sent-key.ts';
 import { KeyRecordMalformed, type KeyRecord, type KeyStore } from './stores/key-store.ts';
@@ -54,9 +55,9 @@ interface KnownKey {
   readonly generation: number;
 }
 
-/** The unknown keys of an address in 10 s. As the owner of queued lookups it has the share of one address. */
-interface Guesses extends SlotOwner {
-  count: number;
+/** The unknown keys of an address in 10 s. As the account of queued lookups it has the share of one address. */
+class Guesses extends Account {
+  count = 0;
 }
 
 /** One lookup in progress, shared by all calls that wait for it. */
@@ -103,7 +104,7 @@ export class Authenticator {
     rejection: () => new RpcError('unknown-key-limit', undefined, { retryAfterS: GUESS_WINDOW_MS / 1_000 }),
   });
   readonly #log: Log;
-  readonly #shares: KeyShares;
+  readonly #accounts: KeyAccounts;
   readonly #keyHeaders: boolean;
   #keyPlaces: KeyPlaces | undefined;
   readonly #revocations: Revocations;
@@ -118,7 +119,7 @@ export class Authenticator {
     this.#store = store;
     this.#bounds = options.bounds;
     this.#log = options.log;
-    this.#shares = new KeyShares(options.leases);
+    this.#accounts = new KeyAccounts(options.leases);
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
     this.#keyHeaders = options.keyHeaders ?? false;
@@ -155,7 +156,7 @@ export class Authenticator {
       new TokenAuthenticator(
         { ...issuer, keys, bounds: this.#bounds, log: this.#log },
         this.#revocations,
-        this.#shares,
+        this.#accounts,
       );
   }
 
@@ -199,7 +200,7 @@ export class Authenticator {
       const freshness = this.#freshness(known);
       if (freshness !== undefined) {
         this.counts[freshness] += 1;
-        this.#shares.renew(known.access);
+        this.#accounts.renew(known.access.account.name, known.access.record.id);
         return known.access;
       }
     }
@@ -249,7 +250,7 @@ export class Authenticator {
   #confirmKey(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {
     const known = this.#known.get(digest);
     if (known !== undefined && this.#freshness(known, marginMs) !== undefined) {
-      this.#shares.renew(known.access);
+      this.#accounts.renew(known.access.account.name, known.access.record.id);
       return known.access;
     }
     if (!this.#store.isAvailable) return Promise.reject(new RpcError('key-store-unreachable'));
@@ -387,7 +388,7 @@ export class Authenticator {
   #guessesOf(group: string): Guesses {
     const existing = this.#guesses.get(group);
     if (existing !== undefined) return existing;
-    const guesses = { count: 0, weight: 1 };
+    const guesses = new Guesses(group);
     this.#guesses.set(group, guesses);
     return guesses;
   }
@@ -395,7 +396,7 @@ export class Authenticator {
   /** A key whose record has an invalid permission is rejected: the permission was meant to restrict it. */
   #accessOf(record: KeyRecord): KeyAccess | undefined {
     try {
-      return compileAccess(record, this.#shares);
+      return compileAccess(record, this.#accounts);
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
       this.#log.error({ key: record.id, problems: error.problems }, 'key rejected: its record is invalid');
@@ -425,7 +426,7 @@ export class Authenticator {
 
   /** Its limit no longer holds for the other keys of its team. */
   #forget(digest: string): void {
-    this.#shares.forget(this.#known.get(digest)?.access.record.id);
+    this.#accounts.forget(this.#known.get(digest)?.access.record.id);
     this.#known.delete(digest);
   }
 }

@@ -1,4 +1,5 @@
-import { KeyShare, type CallerShare } from '../admission/key-share.ts';
+import type { CallerAccount } from '../admission/caller-account.ts';
+import { KeyAccount } from '../admission/key-accounts.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { originMatcher } from './formats/origin-pattern.ts';
 import {
@@ -21,8 +22,6 @@ import type { TokenFacts } from './tokens/revocations.ts';
 
 /** What all callers without a key on one network have in common: `PublicAccess`. */
 export interface PublicGroup {
-  /** The account of all together. */
-  readonly account: string;
   readonly total: KeyLimits;
   accessOf(address: string): KeyAccess;
   /** Of a sender of transactions; undefined: senders have no limit of their own. */
@@ -49,10 +48,8 @@ export interface KeyToken {
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
 export interface KeyAccess {
   readonly record: KeyRecord;
-  /** Id of the account whose limits apply. Keys that replaced each other by rotation, and keys of a team, share one. */
-  readonly account: string;
-  /** What the account uses of this gateway. */
-  readonly share: CallerShare;
+  /** The account whose limits apply. Keys that replaced each other by rotation, and keys of a team, share one. */
+  readonly account: CallerAccount;
   readonly entry: EntryPermissions | undefined;
   readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
@@ -82,12 +79,12 @@ export function accessWithSecret(access: KeyAccess, authorization: string | unde
   return access.withSecret;
 }
 
-/** Where the shares of accounts are: `KeyShares`. */
-interface Shares {
-  of(account: string, key: string, concurrency: number | undefined): CallerShare;
+/** Where the accounts are: `KeyAccounts`. */
+interface Accounts {
+  of(name: string, key: string, concurrency: number | undefined): CallerAccount;
 }
 
-const newShares: Shares = { of: (account) => new KeyShare(account) };
+const newAccounts: Accounts = { of: (name) => new KeyAccount(name) };
 
 const noCapabilities: Capabilities = { explain: false, private: false, verify: false, verifyLevel: 'off' };
 
@@ -104,17 +101,17 @@ function statusOf(name: (typeof permissionNames)[number]): number {
 
 /**
  * Runs once per lookup.
- * @param shares has the share of each account. Default: a new one
+ * @param accounts has each account. Default: a new one
  * @param given.account whose limits apply unless the record says so. Default: the key's id
  * @param given.ceiling permissions that hold beside those of the record: what the record permits beyond them is not granted
  * @param given.methodCheck of callers without a key
  * @throws InvalidPermissionsError
  */
-export function compileAccess(record: KeyRecord, shares: Shares = newShares, given: GivenAccess = {}): KeyAccess {
-  const access = compileWithout([], record, shares, given);
+export function compileAccess(record: KeyRecord, accounts: Accounts = newAccounts, given: GivenAccess = {}): KeyAccess {
+  const access = compileWithout([], record, accounts, given);
   if (access.capabilities.overridesAllowlists !== true) return access;
-  const withSecret = compileWithout(allowLists, record, shares, given);
-  return { ...compileWithout(['secrets'], record, shares, given), withSecret };
+  const withSecret = compileWithout(allowLists, record, accounts, given);
+  return { ...compileWithout(['secrets'], record, accounts, given), withSecret };
 }
 
 interface GivenAccess {
@@ -128,7 +125,7 @@ interface GivenAccess {
 function compileWithout(
   skipped: readonly PermissionField[],
   record: KeyRecord,
-  shares: Shares,
+  accounts: Accounts,
   given: GivenAccess,
 ): KeyAccess {
   const { id, permissions: texts = {} } = record;
@@ -141,8 +138,7 @@ function compileWithout(
   const limits = permissions.limits && { ...noLimits(account), ...permissions.limits };
   return {
     record,
-    account,
-    share: shares.of(account, id, limits?.concurrency),
+    account: accounts.of(account, id, limits?.concurrency),
     entry: entry.length > 0 ? new EntryPermissions(entry) : undefined,
     calls: callPermissions(given.methodCheck, methods, params),
     bounds,

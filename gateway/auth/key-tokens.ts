@@ -53,9 +53,9 @@ export class KeyTokens {
   async verify(access: KeyAccess, text: string): Promise<KeyAccess> {
     const key = keyOf(access, text);
     const { endsAt, ceiling } = await this.#readToken(text, key);
-    const { record, account, share } = access;
+    const { record, account } = access;
     const keyToken = { of: access, text, endsAt, config: this.#options };
-    const narrowed = compileAccess(record, { of: () => share }, { account, ceiling, keyToken });
+    const narrowed = compileAccess(record, { of: () => account }, { account: account.name, ceiling, keyToken });
     this.#verified.set(digestOf(text), narrowed);
     return narrowed;
   }

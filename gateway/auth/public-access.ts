@@ -1,6 +1,6 @@
-import { PublicShares } from '../admission/public-shares.ts';
+import type { CallerAccount } from '../admission/caller-account.ts';
+import { PublicAccounts } from '../admission/public-accounts.ts';
 import type { SlotLeases } from '../admission/slot-lease.ts';
-import type { Holder } from '../memory/holder.ts';
 import type { NetworkConfig, PublicOptions } from '../network-files/network-config.ts';
 import { coversMethod } from '../network-files/options/method-pattern.ts';
 import { handlerOf } from '../spec/handlers.ts';
@@ -22,11 +22,9 @@ const DAY_S = 86_400;
 
 /** Compiles `public` of a network file: what callers without a key may do, each client address with its own share. */
 export class PublicAccess implements PublicGroup {
-  /** The account of all callers together: of the network, because each has its own limits. */
-  readonly account: string;
   /** The limits of all callers together. Undefined sockets and subscriptions: as many as one key may have. */
   readonly total: KeyLimits;
-  readonly shares: PublicShares;
+  readonly accounts: PublicAccounts;
   readonly senderLimits: PublicGroup['senderLimits'];
   readonly #options: PublicOptions;
   readonly #common: KeyAccess;
@@ -35,32 +33,30 @@ export class PublicAccess implements PublicGroup {
   readonly #ipv6Limits: ShareLimits;
 
   /**
-   * @param holderOf the buffered bytes of an address
    * @param previous of the same network, before a reload
    * @param leases of the workers that serve the callers together; undefined: this is the only one
    */
   constructor(
     { slug, developmentMethods }: Pick<NetworkConfig, 'slug' | 'developmentMethods'>,
     options: PublicOptions,
-    holderOf: (group: string) => Holder,
     previous?: PublicAccess,
     leases?: SlotLeases,
   ) {
+    // Of the network, because each has its own limits.
     const account = `public:${slug}`;
-    this.account = account;
     this.#options = options;
-    this.shares = previous?.shares ?? new PublicShares(account, holderOf, leases);
+    this.accounts = previous?.accounts ?? new PublicAccounts(account, leases);
     if (previous === undefined) this.limitConcurrency();
-    const shares = { of: (): KeyAccess['share'] => this.shares.of('') };
+    const accounts = { of: (): CallerAccount => this.accounts.of('') };
     const record = { id: PUBLIC_ID, name: PUBLIC_ID, createdAt: '', permissions: publicTexts(options) };
     const methodCheck = checkOf(options.methods, developmentMethods);
-    this.#common = compileAccess(record, shares, { account, methodCheck });
+    this.#common = compileAccess(record, accounts, { account, methodCheck });
     const own = this.#common.limits ?? noLimits(account);
     this.#limits = own;
     this.#ipv4Limits = { own, others: othersLimits(own, `${account}:others`) };
     const wide = timesLimits(own, WIDE_SHARES);
     this.#ipv6Limits = { own, wide, others: othersLimits(own, `${account}:other-networks`) };
-    const total = compileAccess({ ...record, permissions: totalTexts(options) }, shares, { account });
+    const total = compileAccess({ ...record, permissions: totalTexts(options) }, accounts, { account });
     this.total = total.limits ?? noLimits(account);
     this.senderLimits = options.perSender && senderLimitsOf(account, options.perSender);
   }
@@ -69,15 +65,14 @@ export class PublicAccess implements PublicGroup {
   accessOf(address: string): KeyAccess {
     const { ipv4Prefix, ipv6Prefix } = this.#options;
     const group = addressPrefix(address, ipv4Prefix, ipv6Prefix);
-    const account = `${this.account}:${group}`;
-    const share = this.#limits.isCharged ? this.#shareOf(address, account) : undefined;
+    const account = this.accounts.of(group);
+    const share = this.#limits.isCharged ? this.#shareOf(address, account.name) : undefined;
     const all = this.total.isCharged ? this.total : undefined;
     const isCharged = share !== undefined || all !== undefined;
     return {
       ...this.#common,
       account,
-      share: this.shares.of(group),
-      limits: { ...this.#limits, account, isCharged, public: { share, all } },
+      limits: { ...this.#limits, account: account.name, isCharged, public: { share, all } },
       publicCaller: { of: this, address },
     };
   }
@@ -87,13 +82,13 @@ export class PublicAccess implements PublicGroup {
     const { ipv4Prefix, ipv6Prefix } = this.#options;
     const share = { account, isIpv4: false, limits: this.#ipv6Limits };
     if (ipv6Prefix <= WIDE_PREFIX) return share;
-    return { ...share, wideAccount: `${this.account}:${addressPrefix(address, ipv4Prefix, WIDE_PREFIX)}` };
+    return { ...share, wideAccount: `${this.total.account}:${addressPrefix(address, ipv4Prefix, WIDE_PREFIX)}` };
   }
 
   /** To be called once it is active: callers of the previous one have the same shares. */
   limitConcurrency(): void {
     const { total, concurrency } = this.#options;
-    this.shares.limitConcurrency(total.concurrency, concurrency);
+    this.accounts.limitConcurrency(total.concurrency, concurrency);
   }
 }
 

@@ -1,14 +1,14 @@
 import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
-import { DEFAULT_CONCURRENCY } from '../admission/key-share.ts';
+import { DEFAULT_CONCURRENCY } from '../admission/caller-account.ts';
+import type { KeyAccounts } from '../admission/key-accounts.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { ProcessBounds } from '../config/process-bounds.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { digestOf, keyIdOf } from './formats/key.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
-import type { KeyShares } from './key-shares.ts';
 import { permissionText } from './permissions/permissions-in-files.ts';
 import { InvalidPermissionsError, type PermissionTexts } from './permissions/permissions.ts';
 import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
@@ -33,15 +33,15 @@ export interface TokenOptions extends IssuerConfig {
 export class TokenAuthenticator {
   readonly #options: TokenOptions;
   readonly #revocations: Revocations;
-  readonly #shares: KeyShares;
+  readonly #accounts: KeyAccounts;
   readonly #verified = new LRUCache<string, KeyAccess>(maxEntries(MAX_VERIFIED));
   readonly #inProgress = new Map<string, Promise<KeyAccess>>();
   #warnedAt = -Infinity;
 
-  constructor(options: TokenOptions, revocations: Revocations, shares: KeyShares) {
+  constructor(options: TokenOptions, revocations: Revocations, accounts: KeyAccounts) {
     this.#options = options;
     this.#revocations = revocations;
-    this.#shares = shares;
+    this.#accounts = accounts;
   }
 
   /**
@@ -78,7 +78,7 @@ export class TokenAuthenticator {
   confirm(access: KeyAccess, token: TokenFacts, marginMs: number): KeyAccess | Promise<KeyAccess> {
     if (token.config !== this.#options) return this.verify(token.text, digestOf(token.text), false);
     if (clock.unixMs() >= token.endsAt) throw new RpcError('token-invalid', 'invalid token: it has expired');
-    this.#shares.renew(access);
+    this.#accounts.renew(access.account.name, access.record.id);
     const keys = this.#options.keys.current();
     if (keys === undefined) throw new RpcError('key-store-unreachable', undefined, { cause: new KeySetUnavailable() });
     if (!keys.has(token.verifiedBy)) throw invalidSignature();
@@ -143,7 +143,7 @@ export class TokenAuthenticator {
     // Longer than an id, so that no user can choose a subject that shares the limits of a key.
     const account = `token:${digest.slice(0, 32)}`;
     try {
-      return { ...compileAccess(record, this.#shares, { account, ceiling }), token };
+      return { ...compileAccess(record, this.#accounts, { account, ceiling }), token };
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
       this.#warn(record.id, error.problems);

@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import { gatehouse, type SlotOwner } from '../admission/gate.ts';
+import { gatehouse, turnsFor, type Account } from '../admission/account.ts';
 import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
@@ -246,14 +246,14 @@ export class Call {
     return (this.#text ??= JSON.stringify(this.params));
   }
 
-  /** The owner of the slots and the memory that the call takes. */
-  get owner(): SlotOwner {
-    return this.context?.access.share ?? gatehouse;
+  /** The account of the slots and the memory that the call takes. */
+  get owner(): Account {
+    return this.context?.access.account ?? gatehouse;
   }
 
-  /** The name of the owner of the event-loop time that a result of the upstream takes. */
+  /** The name of the turns in which a result of the upstream is read. */
   timeOwnerFor({ name }: Upstream): string {
-    return this.owner.holder?.name ?? `upstream ${name}`;
+    return turnsFor(this.owner, name);
   }
 
   /** Whether another request may be sent for the call. */

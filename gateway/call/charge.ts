@@ -34,7 +34,7 @@ async function chargeInSteps(
   limits: KeyLimits,
   context: CallContext,
 ): Promise<ChargeOutcome> {
-  const steps = new OwnedSteps(context.access.share.name);
+  const steps = new OwnedSteps(context.access.account.payer.name);
   for (const item of items) {
     const pause = steps.afterSlice();
     if (pause !== undefined) await pause;
@@ -135,7 +135,7 @@ export function infuraErrorOf(
   context: Pick<CallContext, 'access' | 'network'>,
 ): InfuraError | undefined {
   if (!hasInfuraErrors(context) || reason === 'quota-unreachable') return undefined;
-  const holder = scope === 'all' || teamIn(context.access.account) !== undefined ? 'account' : 'key';
+  const holder = scope === 'all' || teamIn(context.access.account.name) !== undefined ? 'account' : 'key';
   return infuraErrors[holder][reason === 'rate-limit' ? 'rate' : 'quota'];
 }
 

@@ -1,5 +1,5 @@
 import { clock, type Timer } from '../clock/clock.ts';
-import type { SlotOwner } from '../admission/gate.ts';
+import type { Account } from '../admission/account.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { InFlightMap } from '../collections/in-flight-map.ts';
 import { InFlightSet } from '../collections/in-flight-set.ts';
@@ -33,7 +33,7 @@ export interface Participant {
   /** When the participant must have a response, by clock.now(). */
   readonly deadline: number;
   readonly caller: Cancellation;
-  readonly owner?: SlotOwner | undefined;
+  readonly owner?: Account | undefined;
   /** Called if the call joins another one. */
   readonly onCoalesced?: (() => void) | undefined;
 }

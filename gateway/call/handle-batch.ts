@@ -41,10 +41,10 @@ export async function handleBatch(
     ...(deduplicated && { deduplicated }),
   });
   const { network, access } = context;
-  const { share, record, token } = access;
+  const { account, record, token } = access;
   const { batch: units } = network.otherUnits;
   if (units > 0) network.otherMethods.usage.add(record.id, units, undefined, 0, token !== undefined);
-  const owner = share.name;
+  const owner = account.payer.name;
   const bodies: (Body | undefined)[] = items.map(() => undefined);
   const workers: Promise<void>[] = [];
   /** Workers, the first one included. */
@@ -99,11 +99,11 @@ export async function handleBatch(
     } catch (error) {
       defect ??= error;
     } finally {
-      if (hasOwnSlot) share.requests.leave(share);
+      if (hasOwnSlot) account.requests.leave(account);
     }
   };
   const addWorker = (): void => {
-    if (next >= items.length || workerCount >= concurrency || !share.requests.tryEnter(share)) return;
+    if (next >= items.length || workerCount >= concurrency || !account.requests.tryEnter(account)) return;
     // Before the worker, which begins others.
     workerCount++;
     workers.push(work(true));

@@ -64,7 +64,7 @@ async function handleLargeBody(
 }
 
 async function readLargeBody(body: Buffer, context: CallContext, { maxItems, maxValues }: BatchLimits): Promise<Calls> {
-  const steps = new OwnedSteps(context.access.share.name);
+  const steps = new OwnedSteps(context.access.account.payer.name);
   try {
     const calls = callsOf(await readLargeEnvelope(body, maxItems, steps, maxValues), context);
     const [first] = calls.items;
@@ -101,7 +101,7 @@ function handleCharged(calls: Calls, context: CallContext, limits: BatchLimits, 
   const charge = chargeCalls(calls.items, calls.isBatch, keyLimits, context);
   return charge instanceof Promise
     ? charge.then((outcome) =>
-        turnBudget.run(context.access.share.name, () => handleAllowed(calls, context, limits, outcome)),
+        turnBudget.run(context.access.account.payer.name, () => handleAllowed(calls, context, limits, outcome)),
       )
     : handleAllowed(calls, context, limits, charge);
 }
@@ -152,7 +152,7 @@ export function rejectBody(
   chargeRejected(context);
   if (body.length > LARGE_BODY_BYTES) return rejectRequest('null', rejection, context);
   try {
-    return turnBudget.run(context.access.share.name, () =>
+    return turnBudget.run(context.access.account.payer.name, () =>
       rejectAll(readEnvelope(body, maxItems, maxValues), rejection, context),
     );
   } catch (error) {

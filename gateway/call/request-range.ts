@@ -15,7 +15,7 @@ import { sendAlone, sendCoalesced } from './send.ts';
 export function requestRange(call: Call, context: CallContext, ranges: RangedMethod): Promise<NetworkResponse> {
   const { params, text, deadline, record, router, method } = call;
   const { access, caller, reservation } = context;
-  const { share, bounds } = access;
+  const { account, bounds } = access;
   const isVerified = call.verification !== undefined;
   /** The weakest of all parts; undefined: none has arrived. */
   let proof: Proof | undefined;
@@ -49,7 +49,7 @@ export function requestRange(call: Call, context: CallContext, ranges: RangedMet
     },
   };
   const charges = new ChargedParts(call, context);
-  const ranged = { params, text, deadline, caller, share, bounds, reservation, record, charges, sender, isVerified };
+  const ranged = { params, text, deadline, caller, account, bounds, reservation, record, charges, sender, isVerified };
   const response = ranges.request(ranged);
   return isVerified ? response.then((whole) => ({ ...whole, proof: proof ?? 'no' })) : response;
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { gatehouse } from '../admission/account.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 
 /** Smaller parts of a message are not accounted. */
@@ -32,7 +33,7 @@ export class IncomingMessageBytes {
   }
 
   #set(bytes: number): void {
-    this.#memory.add(undefined, bytes - this.#takenBytes);
+    this.#memory.add(gatehouse, bytes - this.#takenBytes);
     this.#takenBytes = bytes;
   }
 }

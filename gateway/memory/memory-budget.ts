@@ -1,20 +1,18 @@
+import { LRUCache } from 'lru-cache';
+import { Account, gatehouse } from '../admission/account.ts';
+import { maxEntries } from '../config/max-entries.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { areBoundsCounted } from './counted-bounds.ts';
-import { AddressHolder, AddressPool, type Holder } from './holder.ts';
 import type { MemoryGuard } from './memory-guard.ts';
 
-/** Each holder may use this part of the budget while others use the rest. */
+/** Each account may use this part of the budget while others use the rest. */
 const SHARE_PARTS = 8;
-/** Part of the budget for every holder, in the order of arrival. The remaining part is for the shares. */
+/** Part of the budget for every account, in the order of arrival. The remaining part is for the shares. */
 const COMMON_PARTS = 2;
-/** All client addresses before authentication may use this part of the budget together, and so may all without a key. */
-const ADDRESSES_PARTS = 4;
-
-/** A part of the budget, or all of it. */
-interface Pool {
-  readonly maxBytes: number;
-  bytes: number;
-}
+/** Part of the budget for all members of an account together: the client addresses before authentication, those without a key. */
+const MEMBERS_PARTS = 4;
+/** Addresses with an account before authentication. One that is dropped while it has bytes gets a second one. */
+const MAX_ADDRESSES = 10_000;
 
 export interface MemoryBudgetOptions {
   readonly requestsMax: number;
@@ -23,90 +21,77 @@ export interface MemoryBudgetOptions {
 }
 
 /**
- * Accounts all bytes that the process buffers for callers and upstreams, on every transport. Half of the budget is for all
- * holders together. Of the other half each holder gets bytes only up to its share, an eighth of the budget, so that none
- * can use it alone. All addresses together are one holder, which never gets more than a quarter; this is divided among
- * them in the same way. Callers without a key are another such holder. The holder `undefined` is Gatehouse itself: its requests,
- * such as polls, are few and never rejected.
+ * Counts all bytes that the process buffers for callers and upstreams, on every transport. Half of the budget is for all accounts
+ * together. Of the other half each account gets bytes only up to its share, an eighth of the budget, so that none can use it
+ * alone. An account with members never gets more than a quarter; this is divided among them in the same way. The few requests
+ * of Gatehouse itself, such as polls, are never rejected.
  */
 export class MemoryBudget {
   /** Rejections and closed connections by reason, for the metrics. */
   readonly counts = { budget: 0, share: 0, requests: 0, connection: 0 };
   readonly guard: MemoryGuard | undefined;
-  readonly #whole: Pool;
-  readonly #commonBytes: number;
-  readonly #addresses: AddressPool;
-  readonly #publicAddresses: AddressPool;
+  readonly #maxBytes: number;
+  readonly #addresses = new Account('address');
+  readonly #byAddress = new LRUCache<string, Account>(maxEntries(MAX_ADDRESSES));
   readonly #requestsMax: number;
+  #bytes = 0;
   #requests = 0;
 
   /** @param guard undefined: the real memory of the process is not compared with its limit */
-  constructor({ requestsMax, maxBytes: givenBytes, guard }: MemoryBudgetOptions) {
-    const maxBytes = areBoundsCounted ? givenBytes : Infinity;
+  constructor({ requestsMax, maxBytes, guard }: MemoryBudgetOptions) {
+    this.#maxBytes = areBoundsCounted ? maxBytes : Infinity;
     this.#requestsMax = areBoundsCounted ? requestsMax : Infinity;
     this.guard = guard;
-    this.#whole = { maxBytes, bytes: 0 };
-    this.#commonBytes = maxBytes / COMMON_PARTS;
-    this.#addresses = new AddressPool('address', maxBytes / ADDRESSES_PARTS);
-    this.#publicAddresses = new AddressPool('public', maxBytes / ADDRESSES_PARTS);
   }
 
   /** Bytes taken now. */
   get bytes(): number {
-    return this.#whole.bytes;
+    return this.#bytes;
   }
 
-  /** @param group the address, or the network of one customer: `addressGroup` of auth/formats */
-  addressHolder(group: string): Holder {
-    return new AddressHolder(group, this.#addresses);
-  }
-
-  /** A caller without a key. @param group its share of the limits */
-  publicHolder(group: string): Holder {
-    return new AddressHolder(group, this.#publicAddresses);
+  /** The account of an address before authentication. @param group the address, or the network of one customer: `addressGroup` */
+  addressAccount(group: string): Account {
+    let account = this.#byAddress.get(group);
+    if (account === undefined) {
+      account = new Account(`${this.#addresses.name} ${group}`, this.#addresses);
+      this.#byAddress.set(group, account);
+    }
+    return account;
   }
 
   /**
    * @param isInProgress memory-pressure does not reject the bytes
    * @throws RpcError memory-pressure, overloaded or memory-share; then nothing is taken
    */
-  take(holder: Holder | undefined, bytes: number, isInProgress = false): void {
+  take(account: Account, bytes: number, isInProgress = false): void {
     const { guard } = this;
-    if (holder !== undefined && guard !== undefined) {
-      if (!isInProgress && guard.state !== 'normal' && !guard.canTake(holder)) throw new RpcError('memory-pressure');
-      guard.weigh(holder, bytes);
+    if (guard !== undefined && account !== gatehouse) {
+      if (!isInProgress && guard.state !== 'normal' && !guard.canTake(account)) throw new RpcError('memory-pressure');
+      guard.weigh(account, bytes);
     }
-    // All but addresses may take bytes of the half for all holders.
-    if (this.#whole.bytes + bytes > this.#commonBytes || holder?.pool !== undefined) {
-      const reason = this.#problem(holder, bytes);
+    // All but members may take bytes of the half for all accounts.
+    if (this.#bytes + bytes > this.#maxBytes / COMMON_PARTS || account.parent !== undefined) {
+      const reason = this.#problem(account, bytes);
       if (reason !== undefined) throw this.#rejection(reason);
     }
-    // As in `add`. Calls pass here four times.
-    this.#whole.bytes += bytes;
-    if (holder === undefined) return;
-    holder.bytes += bytes;
-    if (holder.pool !== undefined) holder.pool.bytes += bytes;
+    this.#count(account, bytes);
   }
 
-  canTake(holder: Holder | undefined, bytes: number): boolean {
-    if (holder !== undefined && this.guard?.canTake(holder) === false) return false;
-    return this.#problem(holder, bytes) === undefined;
+  canTake(account: Account, bytes: number): boolean {
+    return this.guard?.canTake(account) !== false && this.#problem(account, bytes) === undefined;
   }
 
   /** Adds bytes that exist already and cannot be rejected any more, even above the bounds. @param bytes negative: released */
-  add(holder: Holder | undefined, bytes: number): void {
-    this.#whole.bytes += bytes;
-    if (holder === undefined) return;
-    holder.bytes += bytes;
-    if (bytes > 0) this.guard?.weigh(holder, bytes);
-    if (holder.pool !== undefined) holder.pool.bytes += bytes;
+  add(account: Account, bytes: number): void {
+    this.#count(account, bytes);
+    if (bytes > 0 && account !== gatehouse) this.guard?.weigh(account, bytes);
   }
 
-  /** Whether the holder has more than its share, and the half for everyone has less left than a share. */
-  isExhaustedFor(holder: Holder): boolean {
-    const { pool } = holder;
-    if (pool === undefined) return isExhausted(this.#whole, holder.bytes);
-    return isExhausted(pool, holder.bytes) || isExhausted(this.#whole, pool.bytes);
+  /** Whether the account has more than its share, and the half for everyone has less left than a share. */
+  isExhaustedFor({ bytes, parent }: Account): boolean {
+    if (parent === undefined) return isExhausted(this.#maxBytes, this.#bytes, bytes);
+    const maxBytes = this.#maxBytes / MEMBERS_PARTS;
+    return isExhausted(maxBytes, parent.bytes, bytes) || isExhausted(this.#maxBytes, this.#bytes, parent.bytes);
   }
 
   /** @throws RpcError overloaded; then nothing is counted */
@@ -119,11 +104,20 @@ export class MemoryBudget {
     this.#requests--;
   }
 
-  #problem(holder: Holder | undefined, bytes: number): 'budget' | 'share' | undefined {
-    if (holder === undefined) return undefined;
-    const { pool } = holder;
-    if (pool === undefined) return problemIn(this.#whole, holder.bytes, bytes);
-    return problemIn(pool, holder.bytes, bytes) ?? problemIn(this.#whole, pool.bytes, bytes);
+  #count(account: Account, bytes: number): void {
+    this.#bytes += bytes;
+    account.bytes += bytes;
+    if (account.parent !== undefined) account.parent.bytes += bytes;
+  }
+
+  #problem(account: Account, bytes: number): 'budget' | 'share' | undefined {
+    if (account === gatehouse) return undefined;
+    const { parent } = account;
+    if (parent === undefined) return problemIn(this.#maxBytes, this.#bytes, account.bytes, bytes);
+    return (
+      problemIn(this.#maxBytes / MEMBERS_PARTS, parent.bytes, account.bytes, bytes) ??
+      problemIn(this.#maxBytes, this.#bytes, parent.bytes, bytes)
+    );
   }
 
   #rejection(reason: 'budget' | 'share' | 'requests'): RpcError {
@@ -132,14 +126,15 @@ export class MemoryBudget {
   }
 }
 
-function problemIn({ maxBytes, bytes: taken }: Pool, ownBytes: number, bytes: number): 'budget' | 'share' | undefined {
+/** @param taken bytes of all accounts that share `maxBytes`  @param ownBytes of one of them */
+function problemIn(maxBytes: number, taken: number, ownBytes: number, bytes: number): 'budget' | 'share' | undefined {
   const total = taken + bytes;
   if (total > maxBytes) return 'budget';
   if (total <= maxBytes / COMMON_PARTS) return undefined;
   return ownBytes + bytes > maxBytes / SHARE_PARTS ? 'share' : undefined;
 }
 
-function isExhausted({ maxBytes, bytes }: Pool, ownBytes: number): boolean {
+function isExhausted(maxBytes: number, taken: number, ownBytes: number): boolean {
   const share = maxBytes / SHARE_PARTS;
-  return ownBytes > share && bytes + share > maxBytes / COMMON_PARTS;
+  return ownBytes > share && taken + share > maxBytes / COMMON_PARTS;
 }

@@ -2,10 +2,10 @@ import { totalmem } from 'node:os';
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { Account } from '../admission/account.ts';
 import { clock, type Timer } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { cgroupLimit } from './cgroup-limit.ts';
-import type { Holder } from './holder.ts';
 import { MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
 
 const CHECK_INTERVAL_MS = 100;
@@ -95,9 +95,9 @@ export class MemoryGuard {
   }
 
   /** Counts further bytes of an owner. Memory without an account most likely belongs to the owner with the most bytes. */
-  weigh({ name, isAddress }: Holder, bytes: number): void {
+  weigh({ name, parent }: Account, bytes: number): void {
     this.#uncheckedBytes += bytes;
-    const isWeighed = !isAddress || this.#bytesOf.size < MAX_OWNERS || this.#bytesOf.has(name);
+    const isWeighed = parent === undefined || this.#bytesOf.size < MAX_OWNERS || this.#bytesOf.has(name);
     if (isWeighed) this.#bytesOf.set(name, (this.#bytesOf.get(name) ?? 0) + bytes);
     if (this.#isCheckDue || this.#uncheckedBytes < CHECK_PART * this.limitBytes) return;
     this.#isCheckDue = true;
@@ -106,14 +106,14 @@ export class MemoryGuard {
   }
 
   /** Whether the owner may take bytes that can be rejected: of a response, for example. */
-  canTake({ name }: Holder): boolean {
+  canTake({ name }: Account): boolean {
     return this.state === 'normal' || !this.#isHeavy(name);
   }
 
   /** Admits a request; to be called before it begins. @throws RpcError memory-pressure */
-  admit(holder: Holder): void {
+  admit(account: Account): void {
     if (this.state === 'normal') return;
-    if (this.state === 'critical' || holder.isAddress || this.#isHeavy(holder.name))
+    if (this.state === 'critical' || account.parent !== undefined || this.#isHeavy(account.name))
       throw new RpcError('memory-pressure');
   }
 

@@ -1,4 +1,4 @@
-import type { Holder } from './holder.ts';
+import { gatehouse, type Account } from '../admission/account.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 
 /**
@@ -7,52 +7,52 @@ import type { MemoryBudget } from './memory-budget.ts';
  */
 export class Reservation {
   readonly #budget: MemoryBudget;
-  /** Undefined until it is known. Bytes are taken only after that. */
-  holder: Holder | undefined;
+  /** That of Gatehouse itself until the caller is known. Bytes are taken only after that. */
+  account: Account;
   /** A transaction has been sent to an upstream: its response is delivered, whatever the memory. */
   mustDeliver = false;
   #bytes = 0;
   #isCounted = false;
   #isReleased = false;
 
-  constructor(budget: MemoryBudget, holder?: Holder) {
+  constructor(budget: MemoryBudget, account = gatehouse) {
     this.#budget = budget;
-    this.holder = holder;
+    this.account = account;
   }
 
   /** Counts the request as one in progress. @throws RpcError memory-pressure, overloaded or memory-share */
   begin(bytes: number): void {
-    if (this.holder !== undefined) this.#budget.guard?.admit(this.holder);
+    if (this.account !== gatehouse) this.#budget.guard?.admit(this.account);
     this.take(bytes);
     if (this.#isReleased || this.#isCounted) return;
     this.#budget.beginRequest();
     this.#isCounted = true;
   }
 
-  /** Accounts the bytes to another holder. */
-  moveTo(holder: Holder): void {
+  /** Accounts the bytes to another account. */
+  moveTo(account: Account): void {
     if (this.#bytes > 0) {
-      this.#budget.add(this.holder, -this.#bytes);
-      this.#budget.add(holder, this.#bytes);
+      this.#budget.add(this.account, -this.#bytes);
+      this.#budget.add(account, this.#bytes);
     }
-    this.holder = holder;
+    this.account = account;
   }
 
   canTake(bytes: number): boolean {
-    return this.#budget.canTake(this.holder, bytes);
+    return this.#budget.canTake(this.account, bytes);
   }
 
   /** @throws RpcError overloaded or memory-share; then nothing is taken */
   take(bytes: number): void {
     if (this.#isReleased) return;
-    this.#budget.take(this.holder, bytes);
+    this.#budget.take(this.account, bytes);
     this.#bytes += bytes;
   }
 
   /** Takes bytes for the small response to a call in progress, also when memory is high. @throws RpcError as `take` */
   takeInProgress(bytes: number): void {
     if (this.#isReleased) return;
-    this.#budget.take(this.holder, bytes, true);
+    this.#budget.take(this.account, bytes, true);
     this.#bytes += bytes;
   }
 
@@ -69,7 +69,7 @@ export class Reservation {
   /** Sets the bytes to those that are still buffered. */
   setTo(bytes: number): void {
     if (this.#isReleased || bytes === this.#bytes) return;
-    this.#budget.add(this.holder, bytes - this.#bytes);
+    this.#budget.add(this.account, bytes - this.#bytes);
     this.#bytes = bytes;
   }
 

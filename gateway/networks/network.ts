@@ -5,7 +5,6 @@ import { openFinalChain, openMethodCache, type CacheParts } from '../cache/open-
 import type { Log } from '../config/log.ts';
 import { ChainPeers } from '../chain/chain-peers.ts';
 import { ChainPoller } from '../chain/poller.ts';
-import type { Holder } from '../memory/holder.ts';
 import type { SocketMetrics } from '../metrics/metrics.ts';
 import { subscriptionMetrics, type KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
@@ -245,13 +244,11 @@ export class OpenNetwork implements Network {
 function openPublicAccess(
   config: NetworkConfig,
   options: ReplaceableConfig['public'],
-  { memory, leases }: NetworkParts,
+  { leases }: NetworkParts,
   previous: Network | undefined,
 ): PublicAccess | undefined {
   if (options === undefined) return undefined;
-  const holderOf = (group: string): Holder =>
-    memory?.publicHolder(group) ?? { name: `public ${group}`, isAddress: true, bytes: 0 };
-  return new PublicAccess(config, options, holderOf, previous?.publicAccess, leases);
+  return new PublicAccess(config, options, previous?.publicAccess, leases);
 }
 
 function isServing({ drain }: Upstream): boolean {

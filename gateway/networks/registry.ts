@@ -261,8 +261,8 @@ export class NetworkRegistry {
     await this.localChains.keepOnly(used);
     if (retired === undefined) return;
     retired.router.options.verifier.close();
-    const shares = retired.publicAccess?.shares;
-    if (![...this.#open].some(({ publicAccess }) => publicAccess?.shares === shares)) shares?.close();
+    const accounts = retired.publicAccess?.accounts;
+    if (![...this.#open].some(({ publicAccess }) => publicAccess?.accounts === accounts)) accounts?.close();
     const { config } = retired;
     // One that has another URL is another upstream, also with the same name.
     const closed = config.upstreams.filter((upstream) => !used.has(upstreamIdentity(config, upstream)));

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { Gate, type SlotOwner } from '../admission/gate.ts';
+import type { Account } from '../admission/account.ts';
+import { Gate } from '../admission/gate.ts';
 import { clock } from '../clock/clock.ts';
 import { isBytes } from '../collections/is-bytes.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
@@ -49,7 +50,7 @@ const OBJECTS = 'objects';
 export interface Receiver {
   /** Owner whose time of the event loop it takes. */
   readonly name: string;
-  readonly owner: SlotOwner;
+  readonly owner: Account;
   readonly deadline: number;
   readonly cancellation: Cancellation | undefined;
 }

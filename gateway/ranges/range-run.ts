@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import type { CallerShare } from '../admission/key-share.ts';
+import type { CallerAccount } from '../admission/caller-account.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { CompleteResponse, NetworkResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -54,7 +54,7 @@ export interface RangedCall {
   readonly text: string;
   readonly deadline: number;
   readonly caller: Cancellation;
-  readonly share: CallerShare;
+  readonly account: CallerAccount;
   /** Bounds of the key. */
   readonly bounds: Bounds | undefined;
   readonly reservation: Reservation | undefined;
@@ -126,7 +126,7 @@ export async function requestInParts(
   refusal: RpcError | undefined,
 ): Promise<NetworkResponse> {
   if (refusal !== undefined && limitKindOf(refusal.message) === 'none') throw refusal;
-  const cancellation = new Cancellation(call.share);
+  const cancellation = new Cancellation(call.account);
   call.caller.add(cancellation);
   try {
     const fetch: FetchBlockOfCall = (block) => fetchBlock(method, call, cancellation, block);
@@ -241,15 +241,19 @@ class RangeRun {
 
   /** Resolves when all added ranges are received. @throws RpcError, FailedPart, Cancelled (rejects with it) */
   async #work(): Promise<void> {
-    const { share } = this.#call;
+    const { account } = this.#call;
     const others: Promise<void>[] = [];
     // The first worker has the slot of the request, each other one its own.
     const addWorkers = (): void => {
-      while (this.#workers < this.#maxWorkers && this.#pending.lowest !== undefined && share.requests.tryEnter(share)) {
+      while (
+        this.#workers < this.#maxWorkers &&
+        this.#pending.lowest !== undefined &&
+        account.requests.tryEnter(account)
+      ) {
         const ended = this.#workUntilEmpty(addWorkers);
         others.push(
           ended.finally(() => {
-            share.requests.leave(share);
+            account.requests.leave(account);
           }),
         );
       }
@@ -379,7 +383,7 @@ class RangeRun {
         this.#received.take(list.length);
         lists.push(list);
       }
-      return await mergeLogs(lists, this.#call.share.name);
+      return await mergeLogs(lists, this.#call.account.payer.name);
     } finally {
       for (const { length } of lists) this.#received.giveBack(length);
     }

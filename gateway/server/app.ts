@@ -28,7 +28,7 @@ import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { HistoryStore } from '../history/history-store.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
-import type { Holder } from '../memory/holder.ts';
+import type { Account } from '../admission/account.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
 import { callsReader, differencesReader, eventsReader } from './ops/machine-lists.ts';
@@ -286,10 +286,10 @@ export async function openGateway(
     ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
   }
   const rejectedBodies = new RejectedBodies();
-  const holderOf = (request: IncomingMessage): Holder => memory.addressHolder(proxies.addressGroupOf(request));
+  const accountOf = (request: IncomingMessage): Account => memory.addressAccount(proxies.addressGroupOf(request));
   const routeOptions = {
     ...requestOptions,
-    holderOf,
+    accountOf,
     rejectedBodies,
     nextRequestId,
     hasPages: settings.STATUS_PAGE === 'public',
@@ -316,7 +316,7 @@ export async function openGateway(
     events.add({ kind: 'network-files', reason: 'reloaded' });
   };
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
-  const connectionOptions = { memory, holderOf, rejectedBodies, connectionsMax };
+  const connectionOptions = { memory, accountOf, rejectedBodies, connectionsMax };
   const statusPage = settings.STATUS_PAGE;
   const pageOptions = {
     finder: networks.finder,

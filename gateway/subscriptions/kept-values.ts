@@ -1,4 +1,4 @@
-import type { CallerShare } from '../admission/key-share.ts';
+import type { Account } from '../admission/account.ts';
 import type { MemoryBudget } from '../memory/memory-budget.ts';
 import { tooManyValues, valuesOf, type SubscriptionParams } from './subscription-params.ts';
 
@@ -20,17 +20,17 @@ export interface KeptValuesOptions {
  */
 export function keepValues(
   params: SubscriptionParams,
-  share: CallerShare,
+  account: Account,
   { memory, valuesMax }: KeptValuesOptions,
   ownBytes = 0,
 ): () => void {
   const values = valuesOf(params);
-  if (share.keptValues + values > valuesMax) throw tooManyValues(values, share.keptValues, valuesMax);
+  if (account.keptValues + values > valuesMax) throw tooManyValues(values, account.keptValues, valuesMax);
   const bytes = ownBytes + values * VALUE_BYTES;
-  memory?.take(share.holder, bytes);
-  share.keptValues += values;
+  memory?.take(account, bytes);
+  account.keptValues += values;
   return () => {
-    memory?.add(share.holder, -bytes);
-    share.keptValues -= values;
+    memory?.add(account, -bytes);
+    account.keptValues -= values;
   };
 }

@@ -1,7 +1,7 @@
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
-import type { Holder } from '../memory/holder.ts';
+import type { Account } from '../admission/account.ts';
 import type { FilterAction, FilterKind } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -103,25 +103,25 @@ export class NetworkFilters {
     return this.#byKey.get(ownerOf(access))?.get(id.toLowerCase())?.filterParams;
   }
 
-  /** Removes the filters of an owner of memory: of the holder of their bytes. */
-  removeThoseOf(owner: string): void {
+  /** Removes the filters of an account. */
+  removeThoseOf(account: string): void {
     for (const [keyId, filters] of this.#byKey) {
-      for (const filter of filters.values()) if (filter.holder === owner) this.#removeFilter(keyId, filter.id);
+      for (const filter of filters.values()) if (filter.account === account) this.#removeFilter(keyId, filter.id);
     }
   }
 
   async #openFilter(kind: FilterKind, param: unknown, access: KeyAccess, levelOf: LevelOf): Promise<string> {
-    const { share } = access;
+    const { account } = access;
     const keyId = ownerOf(access);
     const params = kind === 'logs' ? ((param ?? {}) as FilterParams) : undefined;
     const subscription = subscriptionParamsOf(kind, param, params);
     this.#removeOldest(keyId, MAX_COST_PER_KEY - costOf(subscription));
-    const release = keepValues(subscription, share, this.#parts.kept, FILTER_BYTES);
+    const release = keepValues(subscription, account, this.#parts.kept, FILTER_BYTES);
     const remove = (): boolean => this.#removeFilter(keyId, filter.id);
-    const memory = this.#memoryOf(share.holder);
+    const memory = this.#memoryOf(account);
     const filter = new PolledFilter(params ?? {}, subscription, memory, remove, this.#parts.peers?.worker);
-    filter.owner = share.name;
-    filter.holder = share.holder.name;
+    filter.owner = account.payer.name;
+    filter.account = account.name;
     filter.level = levelOf(verifiedLike[kind]);
     filter.release = release;
     const filters = this.#byKey.get(keyId) ?? new Map<string, PolledFilter>();
@@ -151,11 +151,11 @@ export class NetworkFilters {
     }
   }
 
-  #memoryOf(holder: Holder): FilterMemory {
+  #memoryOf(account: Account): FilterMemory {
     const { memory } = this.#parts.kept;
     return {
-      take: (bytes) => memory?.take(holder, bytes),
-      release: (bytes) => memory?.add(holder, -bytes),
+      take: (bytes) => memory?.take(account, bytes),
+      release: (bytes) => memory?.add(account, -bytes),
     };
   }
 
@@ -225,7 +225,7 @@ export class NetworkFilters {
 
 /** Owner of a filter, who alone finds it: the key, or without one the address. */
 function ownerOf({ record, account, publicCaller }: KeyAccess): string {
-  return publicCaller === undefined ? record.id : account;
+  return publicCaller === undefined ? record.id : account.name;
 }
 
 /** @param params of a log filter  @throws RpcError invalid-params */

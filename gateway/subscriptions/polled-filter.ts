@@ -23,12 +23,12 @@ export interface FilterMemory {
 /** Buffers the results of one subscription until the caller polls them. */
 export class PolledFilter implements Subscriber {
   readonly id: string;
-  /** The account that it belongs to. */
+  /** Name of the turns of its account. */
   owner: string | undefined;
   /** How far is proven what it returns. */
   level: VerifyLevel = 'off';
-  /** Name of the holder of its bytes: without a key, that of the address. */
-  holder: string | undefined;
+  /** Name of its account. */
+  account: string | undefined;
   readonly subscription: SubscriptionParams;
   /** Parameters of a log filter, for a request for all its logs; undefined for blocks and transactions. */
   readonly filterParams: FilterParams | undefined;

@@ -119,7 +119,7 @@ export class SocketSubscriptions {
     if (shortOf === 'own') throw new RpcError('too-many-subscriptions');
     if (shortOf === 'all') throw new RpcError('too-many-subscriptions', 'too many subscriptions without project id');
     try {
-      subscription.release = keepValues(subscriptionParams, access.share, this.#parts.kept);
+      subscription.release = keepValues(subscriptionParams, access.account, this.#parts.kept);
       const level = levelOf(verifiedLike[subscriptionParams.kind]);
       subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription, level);
       // The permissions may have changed while it was opened.

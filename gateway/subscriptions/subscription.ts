@@ -52,7 +52,7 @@ export class Subscription implements Subscriber {
 
   constructor(parts: SubscriptionOptions, method: MethodSpec, params: SubscriptionParams) {
     this.#parts = parts;
-    this.owner = parts.keySessions.access.share.name;
+    this.owner = parts.keySessions.access.account.payer.name;
     this.method = method;
     this.params = params;
     this.#messageStart = `{"jsonrpc":"2.0","method":"${NOTIFICATION_METHOD}","params":{"subscription":"${this.id}","result":`;

@@ -1,4 +1,5 @@
-import type { Gate, SlotOwner } from '../admission/gate.ts';
+import type { Account } from '../admission/account.ts';
+import type { Gate } from '../admission/gate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 
 /** The lowest limit that is found. */
@@ -24,7 +25,7 @@ const MAX_PAUSE_MS = 600_000;
 export interface EndedCall {
   readonly method: Pick<MethodSpec, 'group' | 'reverts' | 'executes' | 'isPassThrough'>;
   /** Undefined: several accounts. */
-  readonly owner: SlotOwner | undefined;
+  readonly owner: Account | undefined;
   /** Time when the call had its slot, by clock.now(). */
   readonly startedAt: number;
   /** The upstream responded that it gets too many requests. */
@@ -43,7 +44,7 @@ export class ConcurrencyLimit {
   /** Earlier calls say nothing: after a lower limit, the calls before have the upstream until no more than the limit are there. */
   #countedFrom = -Infinity;
   /** Callers that were refused since the last change. */
-  readonly #refused = new Set<SlotOwner | undefined>();
+  readonly #refused = new Set<Account | undefined>();
   /** Time when the newest quick lookup began. Undefined: none was quick yet. */
   #quickAt: number | undefined;
   #raiseAt = -Infinity;
@@ -89,7 +90,7 @@ export class ConcurrencyLimit {
   }
 
   /** A caller that is alone may choose slow lookups. */
-  #lowerByWait(owner: SlotOwner | undefined, now: number): void {
+  #lowerByWait(owner: Account | undefined, now: number): void {
     const { callers } = this.#slots;
     const inProgress = Math.min(this.limit, this.#slots.inFlight);
     const isOfMain = owner !== undefined && 2 * this.#slots.takenBy(owner) > inProgress;

@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import { turnsFor } from '../admission/account.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
@@ -322,7 +323,7 @@ export class Upstream {
 
   /** Owner whose time of the event loop a response takes. */
   #ownerOf(cancellation: Cancellation | undefined): string {
-    return cancellation?.owner?.name ?? `upstream ${this.name}`;
+    return turnsFor(cancellation?.owner, this.name);
   }
 
   /** @throws UpstreamFailure (rejects with it) */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Gate, gatehouse, type GateOptions, type SlotOwner } from '../../gateway/admission/gate.ts';
+import { Account, gatehouse } from '../../gateway/admission/account.ts';
+import { Gate, type GateOptions } from '../../gateway/admission/gate.ts';
 import { Cancellation, Cancelled, type Cancellable } from '../../gateway/upstreams/transport/cancellation.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -16,16 +17,17 @@ class Requests {
   readonly started: string[] = [];
   readonly gate: Gate;
   readonly #callersOfA: Cancellation[] = [];
-  readonly #owners: Readonly<Record<string, SlotOwner>>;
+  readonly #owners: Readonly<Record<string, Account>>;
 
   constructor(slots: number, weights: Readonly<Record<string, number>> = {}) {
     this.gate = gateOf(slots);
-    const owner = (letter: string): SlotOwner => (letter === 'g' ? gatehouse : { weight: weights[letter] ?? 1 });
+    const owner = (letter: string): Account =>
+      letter === 'g' ? gatehouse : new Account(letter, undefined, weights[letter]);
     this.#owners = Object.fromEntries(['a', 'b', 'c', 'd', 'g'].map((letter) => [letter, owner(letter)]));
   }
 
-  owner(letter: string): SlotOwner {
-    return this.#owners[letter] as SlotOwner;
+  owner(letter: string): Account {
+    return this.#owners[letter] as Account;
   }
 
   request(letter: string): void {
@@ -117,7 +119,7 @@ describe('slots for owners that have none', () => {
 
   it('are not kept if all requests are of one owner', () => {
     const gate = gateOf(8, { hasOneOwner: true });
-    const owner: SlotOwner = { weight: 1 };
+    const owner = new Account('owner');
     const entered = Array.from({ length: 9 }, () => gate.tryEnter(owner));
     expect(entered.filter(Boolean)).toHaveLength(8);
   });
@@ -129,7 +131,7 @@ describe('slots for owners that have none', () => {
 
 it('a request that ends as it starts lets the next ones start', async () => {
   const gate = gateOf(1);
-  const owner: SlotOwner = { weight: 1 };
+  const owner = new Account('owner');
   expect(gate.tryEnter(owner)).toBe(true);
   let started = 0;
   const start = (): void => {
@@ -168,13 +170,9 @@ it('while fewer slots take effect, an owner without a slot may take one, as many
 it('2,000 owners that wait, with 10 requests each, delay no other work: a start passes once over the owners', async () => {
   const gate = gateOf(4);
   let reads = 0;
-  const owners = Array.from({ length: 2_000 }, (): SlotOwner => {
-    return {
-      get weight() {
-        reads++;
-        return 1;
-      },
-    };
+  const owners = Array.from({ length: 2_000 }, (_, index) => {
+    const countReads = { get: () => (reads++, 1) };
+    return Object.defineProperty(new Account(`owner ${index}`), 'weight', countReads);
   });
   let started = 0;
   const all = owners.flatMap((owner) =>
@@ -191,7 +189,7 @@ it('2,000 owners that wait, with 10 requests each, delay no other work: a start 
   expect(reads / started).toBeLessThan(3 * owners.length);
 });
 
-const owner: SlotOwner = { weight: 1 };
+const owner = new Account('owner');
 
 /** Waits for a slot, and records what happens. */
 function waiting(gate: Gate, departure?: Cancellation, timeLimitMs = ONE_MINUTE_MS): unknown[] {

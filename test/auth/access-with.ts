@@ -5,5 +5,5 @@ import { configOf } from '../network-files/load.ts';
 export function accessWith(options: object): PublicAccess {
   const config = configOf('main', { public: options });
   if (config.public === undefined) throw new Error('no options');
-  return new PublicAccess(config, config.public, (name) => ({ name, isAddress: true, bytes: 0 }));
+  return new PublicAccess(config, config.public);
 }

@@ -81,13 +81,13 @@ describe('while Redis is unavailable', () => {
     await putKeyByHand(redis, revoked, { name: 'alice', createdAt, team: 'core', concurrency: '2' });
     await putKeyByHand(redis, other, { name: 'alice', createdAt, team: 'core' });
     await fillCache(auth, revoked, other);
-    const { share } = await auth.authenticator.authenticate(other, address);
-    expect(share.requests.size).toBe(2);
+    const { account } = await auth.authenticator.authenticate(other, address);
+    expect(account.requests.size).toBe(2);
     await proxy.cut();
     await revokeKey(redis, revoked);
     await proxy.restore();
     await eventually(async () => (await auth.try(revoked)) === 'key-invalid', SOON_MS);
-    expect(share.requests.size).toBe(256);
+    expect(account.requests.size).toBe(256);
   });
 
   it('only the first calls wait for a Redis that hangs, each for one timeout, and keys are checked again after it resumes', async () => {

@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { listKeys } from '../../gateway/auth/stores/key-store.ts';
-import { KeyShare } from '../../gateway/admission/key-share.ts';
+import { KeyAccount } from '../../gateway/admission/key-accounts.ts';
 import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { openKeys } from '../support/open-keys.ts';
@@ -47,8 +47,7 @@ describe('while Redis is available', () => {
     const id = keyIdOf(digestOf(key));
     expect(access).toEqual({
       record: { id, name: 'alice', createdAt },
-      account: id,
-      share: new KeyShare(id),
+      account: new KeyAccount(id),
       capabilities: { explain: false, private: false, verify: false, verifyLevel: 'off' },
     });
     for (let n = 0; n < 100; n += 1) expect(auth.authenticator.authenticate(key, address)).toBe(access);

@@ -83,7 +83,6 @@ describe('the public methods', () => {
     const development = new PublicAccess(
       { slug: 'main', developmentMethods: ['eth_sign', 'anvil_*'] },
       configOf('main', { public: {} }).public ?? expect.fail(),
-      (name) => ({ name, isAddress: true, bytes: 0 }),
     );
     expect(publicMethods(access)).toContain('eth_accounts');
     const { calls } = development.accessOf('192.0.2.7');

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { PublicAccounts } from '../../gateway/admission/public-accounts.ts';
 import { compileAccess, type KeyAccess } from '../../gateway/auth/key-access.ts';
 import { OpenCounts, serveOpenCounts } from '../../gateway/limits/open-counts.ts';
 import { eventually } from '../support/eventually.ts';
@@ -6,9 +7,10 @@ import { linkedWorkers } from '../workers/linked-workers.ts';
 
 const accessOf = (team: string): KeyAccess =>
   compileAccess({ id: 'key', name: 'key', createdAt: '2026-01-02T03:04:05.678Z', permissions: { team } });
-const [team, publicTeam] = [accessOf('team'), accessOf('address')];
+const team = accessOf('team');
+const addresses = new PublicAccounts('all');
 /** A caller without a key, whose network counts all such callers. */
-const publicAccess = { ...publicTeam, publicCaller: { of: { account: 'all' } } } as KeyAccess;
+const publicAccess = (address: string): KeyAccess => ({ ...team, account: addresses.of(address) });
 const limits = { own: 3, all: 4 };
 
 it.each(['one process', 'two workers'])(
@@ -34,8 +36,8 @@ it.each(['one process', 'two workers'])(
 
 it('a caller without a key counts for all of its network, too, and for neither if one limit rejects it', async () => {
   const counts = new OpenCounts();
-  const take = (count: number): unknown => counts.take(publicAccess, 'sockets', count, limits);
-  const others = { ...publicAccess, account: 'another address' };
+  const take = (count: number): unknown => counts.take(publicAccess('192.0.2.1'), 'sockets', count, limits);
+  const others = publicAccess('192.0.2.2');
   expect(await take(1)).toBeUndefined();
   expect(await counts.take(others, 'sockets', 3, limits)).toBeUndefined();
   expect(await take(1)).toBe('all');

@@ -1,7 +1,7 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Holder } from '../../gateway/memory/holder.ts';
+import { Account } from '../../gateway/admission/account.ts';
 import { MemoryGuard } from '../../gateway/memory/memory-guard.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { simulateTime } from '../support/simulate-time.ts';
@@ -22,8 +22,8 @@ beforeAll(() => {
   collect = runInNewContext('gc') as () => void;
 });
 
-const key = (name: string): Holder => ({ name, isAddress: false, bytes: 0 });
-const address: Holder = { name: 'address 192.0.2.1', isAddress: true, bytes: 0 };
+const key = (name: string): Account => new Account(name);
+const address = new Account('address 192.0.2.1', new Account('address'));
 
 /** A guard of whose limit this process uses a part. */
 function open(usedPart: number): MemoryGuard {
@@ -35,9 +35,9 @@ function open(usedPart: number): MemoryGuard {
   return guard;
 }
 
-const admits = (opened: MemoryGuard, holder: Holder): boolean => {
+const admits = (opened: MemoryGuard, account: Account): boolean => {
   try {
-    opened.admit(holder);
+    opened.admit(account);
     return true;
   } catch {
     return false;

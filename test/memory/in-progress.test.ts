@@ -2,13 +2,13 @@ import { connect, type Socket } from 'node:net';
 import { getHeapStatistics } from 'node:v8';
 import { expect, it } from 'vitest';
 import { RejectedBodies } from '../../gateway/limits/rejected-bodies.ts';
-import type { Holder } from '../../gateway/memory/holder.ts';
+import { Account } from '../../gateway/admission/account.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { MemoryGuard } from '../../gateway/memory/memory-guard.ts';
 import { listen } from '../../gateway/server/http/http-server.ts';
 import { eventually } from '../support/eventually.ts';
 
-const heavy: Holder = { name: 'heavy', isAddress: false, bytes: 0 };
+const heavy = new Account('heavy');
 
 it('keeps the connection of a request that has sent a transaction while memory is critical', async () => {
   const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
@@ -26,7 +26,7 @@ it('keeps the connection of a request that has sent a transaction while memory i
     60_000,
     {
       memory,
-      holderOf: () => heavy,
+      accountOf: () => heavy,
       rejectedBodies: new RejectedBodies(),
       connectionsMax: 100,
     },

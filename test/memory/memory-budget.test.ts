@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
-import type { Holder } from '../../gateway/memory/holder.ts';
+import { Account, gatehouse } from '../../gateway/admission/account.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { Reservation } from '../../gateway/memory/reservation.ts';
 
@@ -9,8 +9,8 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 const open = (requestsMax = 100): MemoryBudget => new MemoryBudget({ requestsMax, maxBytes: 800 });
-const keyOf = (name: string): Holder => ({ name, isAddress: false, bytes: 0 });
-const keysOf = (...names: string[]): Holder[] => names.map(keyOf);
+const keyOf = (name: string): Account => new Account(name);
+const keysOf = (...names: string[]): Account[] => names.map(keyOf);
 const reasonOf = (take: () => void): string => {
   try {
     take();
@@ -20,7 +20,7 @@ const reasonOf = (take: () => void): string => {
   }
 };
 
-it('one holder gets half of the budget, and the others get their shares of the rest', () => {
+it('one account gets half of the budget, and the others get their shares of the rest', () => {
   const budget = open();
   const [greedy, last] = [keyOf('greedy'), keyOf('e')];
   budget.take(greedy, 400);
@@ -52,7 +52,7 @@ it('one holder gets half of the budget, and the others get their shares of the r
 
 it('all client addresses together get a quarter of the budget, divided among them in the same way', () => {
   const budget = open();
-  const addressAt = (index: number): Holder => budget.addressHolder(`192.0.2.${index}`);
+  const addressAt = (index: number): Account => budget.addressAccount(`192.0.2.${index}`);
   budget.take(addressAt(0), 100);
   expect(budget.canTake(addressAt(0), 1)).toBe(false);
   expect(budget.isExhaustedFor(addressAt(0))).toBe(true);
@@ -68,24 +68,24 @@ it('all client addresses together get a quarter of the budget, divided among the
   expect(budget.bytes).toBe(175);
 });
 
-it('all client addresses together are one holder beside the keys', () => {
+it('all client addresses together are one account beside the keys', () => {
   const budget = open();
   budget.take(keyOf('greedy'), 400);
-  budget.take(budget.addressHolder('192.0.2.1'), 100);
-  expect(budget.canTake(budget.addressHolder('192.0.2.2'), 1)).toBe(false);
+  budget.take(budget.addressAccount('192.0.2.1'), 100);
+  expect(budget.canTake(budget.addressAccount('192.0.2.2'), 1)).toBe(false);
   expect(budget.canTake(keyOf('key'), 100)).toBe(true);
 });
 
 it('bytes of the gateway itself are never rejected', () => {
   const budget = open();
   budget.add(keyOf('a'), 300);
-  budget.take(undefined, 1_000);
+  budget.take(gatehouse, 1_000);
   expect(budget.bytes).toBe(1_300);
-  budget.add(undefined, -1_000);
+  budget.add(gatehouse, -1_000);
   expect(budget.bytes).toBe(300);
 });
 
-it('a reservation moves its bytes to another holder, and takes none after its release', () => {
+it('a reservation moves its bytes to another account, and takes none after its release', () => {
   const budget = open(1);
   const [former, key] = [keyOf('former'), keyOf('key')];
   const reservation = new Reservation(budget, former);
@@ -120,11 +120,11 @@ it('addresses without bytes are not kept, and all objects of an address have the
     collectGarbage();
     return process.memoryUsage().heapUsed;
   };
-  const [one, same] = [budget.addressHolder('192.0.2.1'), budget.addressHolder('192.0.2.1')];
+  const [one, same] = [budget.addressAccount('192.0.2.1'), budget.addressAccount('192.0.2.1')];
   const before = heap();
   for (let index = 0; index < 300_000; index++) {
-    budget.take(budget.addressHolder(`address ${index}`), 1);
-    budget.add(budget.addressHolder(`address ${index}`), -1);
+    budget.take(budget.addressAccount(`address ${index}`), 1);
+    budget.add(budget.addressAccount(`address ${index}`), -1);
   }
   expect(heap() - before).toBeLessThan(5_000_000);
   expect(budget.bytes).toBe(0);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Account } from '../../gateway/admission/account.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import { IN_STEPS_OVER_BYTES, normaliseInSteps, type Receiver } from '../../gateway/normalise/normalise-in-steps.ts';
@@ -58,7 +59,7 @@ function inSteps(
 ): Promise<Outcome> {
   const response = readResponse({ status: 200, body }, 1, undefined);
   if (response.kind !== 'large') throw new Error('the response is not large');
-  const receiver = { name, owner: { weight: 1 }, deadline: Infinity, cancellation: undefined, ...call };
+  const receiver = { name, owner: new Account(name), deadline: Infinity, cancellation: undefined, ...call };
   return normaliseInSteps(method, params, response, receiver);
 }
 

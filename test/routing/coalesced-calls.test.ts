@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
-import { KeyShare } from '../../gateway/admission/key-share.ts';
+import { Account } from '../../gateway/admission/account.ts';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { CoalescedCalls } from '../../gateway/call/coalesce.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
@@ -29,11 +29,11 @@ it('the other participants are settled even if sending the call again fails', as
 it('a call that joined one beyond the memory share of another key is sent again', async () => {
   const calls = new CoalescedCalls({ view: { epoch: 1 } }, () => undefined);
   const accounts: (string | undefined)[] = [];
-  const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
-  const request = (owner: KeyShare): Promise<unknown> => {
+  const [greedyKey, otherKey] = [new Account('greedy'), new Account('other')];
+  const request = (owner: Account): Promise<unknown> => {
     const participant = { deadline: clock.now() + 60_000, caller: new Cancellation(), owner };
     return calls.request('call', participant, async ({ cancellation }) => {
-      accounts.push(cancellation.owner?.holder?.name);
+      accounts.push(cancellation.owner?.name);
       await Promise.resolve();
       if (cancellation.owner === greedyKey) throw new RpcError('memory-share');
       return { kind: 'result', result: '0x1' };

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
-import { KeyShare } from '../../gateway/admission/key-share.ts';
+import { Account } from '../../gateway/admission/account.ts';
 import { BatchingUpstream } from '../../gateway/upstreams/transport/batching-upstream.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
 import { HttpUpstream } from '../../gateway/upstreams/transport/http-upstream.ts';
@@ -244,7 +244,7 @@ describe.each([
   const clientBatch = {};
   const send = (upstream: Transport, timeLimitMs: number, id: number, caller: Cancellation): Promise<unknown> =>
     upstream.send({ id, body, deadline: clock.now() + timeLimitMs, clientBatch }, caller);
-  const ownerOf = (account: string): Cancellation => new Cancellation(new KeyShare(account));
+  const ownerOf = (account: string): Cancellation => new Cancellation(new Account(account));
 
   it('for its whole time limit is no upstream failure', async () => {
     const upstream = await openUpstream();

@@ -6,7 +6,7 @@ import {
   NetworkSubscriptions,
   type NetworkSubscriptionsOptions,
 } from '../../gateway/subscriptions/network-subscriptions.ts';
-import type { Holder } from '../../gateway/memory/holder.ts';
+import { Account } from '../../gateway/admission/account.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { PolledFilter } from '../../gateway/subscriptions/polled-filter.ts';
 import { ScriptedChain } from '../chain/scripted-chain.ts';
@@ -55,12 +55,12 @@ describe('a poll of a filter without results', () => {
 describe('what a filter buffers', () => {
   function withBudget(): {
     memory: MemoryBudget;
-    other: Holder | undefined;
+    other: Account;
     filter: PolledFilter;
     isRemoved: () => boolean;
   } {
     const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 1_000 });
-    const [key, other] = ['key', 'other'].map((name): Holder => ({ name, isAddress: false, bytes: 0 }));
+    const [key, other] = [new Account('key'), new Account('other')];
     const ofKey = {
       take: (bytes: number) => {
         memory.take(key, bytes);

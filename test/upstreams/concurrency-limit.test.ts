@@ -1,14 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { SlotOwner } from '../../gateway/admission/gate.ts';
+import { Account } from '../../gateway/admission/account.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { simulateTime } from '../support/simulate-time.ts';
 import { ethCall, parallel, refusing, slowing, times, UpstreamLoad, type UpstreamModel } from './upstream-load.ts';
 
 const time = simulateTime();
 
-const one: SlotOwner = { weight: 1 };
-const other: SlotOwner = { weight: 1 };
-const third: SlotOwner = { weight: 1 };
+const [one, other, third] = [new Account('one'), new Account('other'), new Account('third')];
 
 async function advance(seconds: number): Promise<void> {
   await time().advance(seconds * 1_000);
@@ -157,7 +155,7 @@ describe('slow calls of one key that fill an upstream', () => {
   it('slow lookups of many keys leave 32', async () => {
     const load = new UpstreamLoad(slowing(() => 1));
     let ms = 200;
-    for (let key = 0; key < 20; key++) load.start({ owner: { weight: 1 }, count: 5, ms: () => ms });
+    for (let key = 0; key < 20; key++) load.start({ owner: new Account(`key ${key}`), count: 5, ms: () => ms });
     await advance(3);
     ms = 3_000;
     await advance(30);

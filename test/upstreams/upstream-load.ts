@@ -1,5 +1,6 @@
 import { Random } from '../../bench/random.ts';
-import { Gate, type SlotOwner } from '../../gateway/admission/gate.ts';
+import { Account } from '../../gateway/admission/account.ts';
+import { Gate } from '../../gateway/admission/gate.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { ConcurrencyLimit, type EndedCall } from '../../gateway/upstreams/concurrency-limit.ts';
 
@@ -21,7 +22,7 @@ export type UpstreamModel = (ms: number, timeoutMs?: number) => Promise<boolean>
  */
 export function parallel(count: number, isDropping = false): UpstreamModel {
   const slots = new Gate({ slots: count, hasOneOwner: true, rejection: () => new Error('its connection is closed') });
-  const owner = { weight: 1 };
+  const owner = new Account('owner');
   return async (ms, timeoutMs = Infinity) => {
     if (!slots.tryEnter(owner)) {
       const waiting = slots.wait(owner, isDropping ? timeoutMs : Infinity, undefined);
@@ -66,7 +67,7 @@ export function slowing(factor: (calls: number) => number): UpstreamModel {
 }
 
 interface Clients {
-  readonly owner: SlotOwner;
+  readonly owner: Account;
   readonly count: number;
   readonly method?: Method;
   /** Of a call without load. */
@@ -82,10 +83,10 @@ export class UpstreamLoad {
   readonly slots = new Gate({ slots: 256, rejection: () => new Error('not reached') });
   readonly found: ConcurrencyLimit | undefined;
   /** Calls that were served, by owner. */
-  readonly served = new Map<SlotOwner, number>();
+  readonly served = new Map<Account, number>();
   refused = 0;
   /** Of all calls, from the first wait on, by owner. */
-  readonly latencies = new Map<SlotOwner, number[]>();
+  readonly latencies = new Map<Account, number[]>();
   readonly #upstream: UpstreamModel;
   #isStopped = false;
 

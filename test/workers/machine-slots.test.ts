@@ -1,14 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Gate, type SlotOwner } from '../../gateway/admission/gate.ts';
-import { KeyShare } from '../../gateway/admission/key-share.ts';
+import { Account } from '../../gateway/admission/account.ts';
+import { Gate } from '../../gateway/admission/gate.ts';
+import { KeyAccount } from '../../gateway/admission/key-accounts.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { WorkerSlots } from '../../gateway/workers/worker-slots.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { linkedWorkers, type LinkedWorkers } from './linked-workers.ts';
 
-const owner: SlotOwner = { weight: 1 };
+const owner = new Account('owner');
 
 /** Requests of one worker, of a number of slots that the workers share. */
 class Requests {
@@ -192,11 +193,11 @@ it('after a change of the limit, the lowest one that a worker with slots knows h
     new MachineSlots(linked.workers.router, 2).serve();
     return linked;
   })();
-  const shares = links.map((link) => new KeyShare('account', new WorkerSlots(link)));
-  const [first, second] = shares as [KeyShare, KeyShare];
-  const begin = (share: KeyShare, count: number): void => {
+  const accounts = links.map((link) => new KeyAccount('account', new WorkerSlots(link)));
+  const [first, second] = accounts as [KeyAccount, KeyAccount];
+  const begin = (account: KeyAccount, count: number): void => {
     for (let begun = 0; begun < count; begun++)
-      if (!share.requests.tryEnter(share)) share.requests.wait(share, 5_000, undefined).catch(() => undefined);
+      if (!account.requests.tryEnter(account)) account.requests.wait(account, 5_000, undefined).catch(() => undefined);
   };
   begin(first, 200);
   begin(second, 200);

@@ -5,7 +5,7 @@ import { digestOf } from '../../auth/formats/key.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import type { Network } from '../../call/call.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
-import type { Holder } from '../../memory/holder.ts';
+import { gatehouse, type Account } from '../../admission/account.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
 import type { NetworkFinder, RequestTarget } from '../../networks/find-network.ts';
@@ -30,7 +30,7 @@ const WAITING_REQUEST_BYTES = 8_192;
 export const KEEP_ALIVE_S = 65;
 /** Checks without activity before a connection is closed. The first of them may follow its last response at once. */
 const MAX_IDLE_CHECKS = KEEP_ALIVE_S + 1;
-/** Consecutive checks in which a client reads nothing of what is unread; fewer if the budget has no byte for its holder. */
+/** Consecutive checks in which a client reads nothing of what is unread; fewer if the budget has no byte for its account. */
 const MAX_STALLED_CHECKS = 30;
 const MAX_STALLED_CHECKS_EXHAUSTED = 5;
 
@@ -40,7 +40,7 @@ export type RequestHandler = (request: IncomingRequest, response: ServerResponse
 export interface ConnectionOptions {
   readonly memory: MemoryBudget;
   /** Whose share of the memory budget a request uses before its key is known. */
-  readonly holderOf: (request: IncomingMessage) => Holder;
+  readonly accountOf: (request: IncomingMessage) => Account;
   readonly rejectedBodies: RejectedBodies;
   /** Open connections above which idle ones are closed. */
   readonly connectionsMax: number;
@@ -70,7 +70,7 @@ declare global {
 
 /** Responses that the client has not read. */
 interface Unread {
-  readonly holder: Holder;
+  readonly account: Account;
   sentBytes: number;
   stalledChecks: number;
 }
@@ -180,7 +180,7 @@ export class ClientConnection implements HeldConnection {
 
   #wait(request: IncomingRequest): void {
     const { reservation } = request;
-    reservation.moveTo(this.#options.holderOf(request));
+    reservation.moveTo(this.#options.accountOf(request));
     if (this.responses.length < MAX_IN_PROGRESS + MAX_WAITING && reservation.canTake(WAITING_REQUEST_BYTES))
       reservation.setTo(WAITING_REQUEST_BYTES);
     else if (this.last === undefined) {
@@ -260,14 +260,14 @@ export class ClientConnection implements HeldConnection {
   mayCloseFor(owner: string): boolean {
     const reservations = this.responses.map(({ req }) => req.reservation);
     return (
-      reservations.some(({ holder }) => holder?.name === owner) && !reservations.some(({ mustDeliver }) => mustDeliver)
+      reservations.some(({ account }) => account.name === owner) && !reservations.some(({ mustDeliver }) => mustDeliver)
     );
   }
 
   /** To be called after a response is written: closes the connection if the client does not read it. */
-  watchUnread(response: ServerResponse, { holder }: Reservation): void {
-    if (holder === undefined || (response.writableLength === 0 && response.writableEnded)) return;
-    this.#unread ??= { holder, sentBytes: sentBytes(this.socket), stalledChecks: 0 };
+  watchUnread(response: ServerResponse, { account }: Reservation): void {
+    if (account === gatehouse || (response.writableLength === 0 && response.writableEnded)) return;
+    this.#unread ??= { account, sentBytes: sentBytes(this.socket), stalledChecks: 0 };
   }
 
   /** To be called every second. A client that reads slowly makes progress and stays connected. */
@@ -294,6 +294,6 @@ export class ClientConnection implements HeldConnection {
     unread.stalledChecks = sent === unread.sentBytes ? unread.stalledChecks + 1 : 0;
     unread.sentBytes = sent;
     if (unread.stalledChecks >= MAX_STALLED_CHECKS) return true;
-    return unread.stalledChecks >= MAX_STALLED_CHECKS_EXHAUSTED && this.#options.memory.isExhaustedFor(unread.holder);
+    return unread.stalledChecks >= MAX_STALLED_CHECKS_EXHAUSTED && this.#options.memory.isExhaustedFor(unread.account);
   }
 }

@@ -74,7 +74,7 @@ export async function listen(
     if (connection.last === undefined && isAmbiguous(request)) {
       connection.endWith(response);
       writeResponse(response, nextRequestId(), rejectionResponse('null', headRejection(request)));
-      connectionOptions.rejectedBodies.add(request, connectionOptions.holderOf(request).name);
+      connectionOptions.rejectedBodies.add(request, connectionOptions.accountOf(request).name);
     }
     connection.arrived(request, response);
   };

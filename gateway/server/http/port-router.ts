@@ -41,7 +41,7 @@ export function portRouter(options: PortRouterOptions): RequestHandler {
     router.options(ANY, find, answerPreflight(options), end);
     router.all(ANY, find, check, end);
   }
-  router.use(account(options));
+  router.use(countBytes(options));
   const app = express().disable('x-powered-by').disable('etag');
   if (options.ops !== undefined) app.use(options.ops);
   app.use(admitPage(options), options.pages);
@@ -62,19 +62,19 @@ export function portRouter(options: PortRouterOptions): RequestHandler {
   };
 }
 
-/** Accounts the unread bytes of a response, and what arrives of its request after it. */
-function account({ hasCalls, holderOf, rejectedBodies }: PortRouterOptions): Layer {
+/** Counts the unread bytes of a response, and what arrives of its request after it. */
+function countBytes({ hasCalls, accountOf, rejectedBodies }: PortRouterOptions): Layer {
   return (request, response, next) => {
     const { id, reservation } = request;
-    const holder = holderOf(request);
-    reservation.moveTo(holder);
+    const account = accountOf(request);
+    reservation.moveTo(account);
     const accountUnread = (): void => {
       reservation.setTo(response.writableLength);
       request.clientConnection.watchUnread(response, reservation);
     };
     afterEnd(response, () => {
       accountUnread();
-      rejectedBodies.add(request, holder.name);
+      rejectedBodies.add(request, account.name);
     });
     response.setHeader('X-Request-Id', id);
     if (response.shouldKeepAlive) response.setHeader('Keep-Alive', KEEP_ALIVE);
@@ -87,17 +87,17 @@ function account({ hasCalls, holderOf, rejectedBodies }: PortRouterOptions): Lay
 }
 
 /** Pages need no key, and are large. Probes are never rejected. */
-function admitPage({ holderOf, memory }: PortRouterOptions): Layer {
+function admitPage({ accountOf, memory }: PortRouterOptions): Layer {
   return (request, _response, next) => {
-    const holder = holderOf(request);
-    memory.guard?.admit(holder);
-    memory.take(holder, 0);
+    const account = accountOf(request);
+    memory.guard?.admit(account);
+    memory.take(account, 0);
     next();
   };
 }
 
 /** Rejects a request that is no call. */
-function rejectOther({ holderOf, rejectedBodies, log }: PortRouterOptions) {
+function rejectOther({ accountOf, rejectedBodies, log }: PortRouterOptions) {
   // Express recognises an error handler by its four parameters.
   return (error: unknown, request: IncomingRequest, response: ServerResponse, _next?: unknown): void => {
     // Express throws errors with a status for paths that it cannot decode.
@@ -107,7 +107,7 @@ function rejectOther({ holderOf, rejectedBodies, log }: PortRouterOptions) {
     if (response.headersSent) request.socket.destroy();
     else writeResponse(response, request.id, rejectionResponse('null', rejection));
     // The response ends only after its request.
-    rejectedBodies.add(request, holderOf(request).name);
+    rejectedBodies.add(request, accountOf(request).name);
   };
 }
 

@@ -8,7 +8,7 @@ import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import type { Network } from '../../call/call.ts';
-import type { Holder } from '../../memory/holder.ts';
+import type { Account } from '../../admission/account.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
@@ -40,7 +40,7 @@ export interface RequestOptions {
 
 export interface RpcRouteOptions extends RequestOptions {
   /** Whose share of the memory budget a request uses before its key is known. */
-  readonly holderOf: (request: IncomingMessage) => Holder;
+  readonly accountOf: (request: IncomingMessage) => Account;
   readonly rejectedBodies: RejectedBodies;
   readonly nextRequestId: () => string;
   readonly bodyMaxBytes: number;

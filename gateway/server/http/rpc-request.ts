@@ -6,6 +6,7 @@ import { namesOrigin } from '../../auth/key-access.ts';
 import { chargeRejected } from '../../call/charge.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import { openVerification, type BodyVerification } from '../../call/verification.ts';
+import { gatehouse } from '../../admission/account.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
@@ -99,21 +100,21 @@ export function authenticate(options: RpcRouteOptions): Layer {
 /** Waits for a slot of the key, reads the body, handles it and writes the response. */
 export function call(options: RpcRouteOptions): Layer {
   return async (request, response, next) => {
-    const { share } = request.access;
-    options.memory.guard?.admit(share.holder);
-    request.reservation.moveTo(share.holder);
+    const { account } = request.access;
+    options.memory.guard?.admit(account);
+    request.reservation.moveTo(account);
     // Before the body, so that slow bodies count for their key.
-    if (share.requests.tryEnter(share) || (await waitForSlot(options, request, response))) {
+    if (account.requests.tryEnter(account) || (await waitForSlot(options, request, response))) {
       // No layers of their own: `finally` leaves the slot, whatever fails, when the response is written and before it is read.
       try {
         if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
         const body = await readBody(request, options.bodyMaxBytes, request.reservation);
-        const turn = turnBudget.next(share.name);
+        const turn = turnBudget.next(account.payer.name);
         if (turn !== undefined) await turn;
-        const late = turnBudget.run(share.name, () => respondToBody(options, request, response, body));
+        const late = turnBudget.run(account.payer.name, () => respondToBody(options, request, response, body));
         if (late !== undefined) await late;
       } finally {
-        share.requests.leave(share);
+        account.requests.leave(account);
       }
     }
     next();
@@ -131,9 +132,9 @@ async function waitForSlot(
   response: ServerResponse,
 ): Promise<boolean> {
   const { id: requestId, reservation, network, access, logEntry } = request;
-  const { share } = access;
+  const { account } = access;
   try {
-    await share.requests.wait(share, Infinity, request.clientConnection.caller);
+    await account.requests.wait(account, Infinity, request.clientConnection.caller);
     return true;
   } catch (rejection) {
     if (!(rejection instanceof RpcError)) throw rejection;
@@ -223,7 +224,7 @@ async function respondToBodyLater(
   const write = (): void => {
     writeAccounted(request, response, encoded, explanation?.toString(), verification?.proof);
   };
-  const owner = access.share.name;
+  const owner = access.account.payer.name;
   if ((encoded?.body.length ?? 0) > METERED_RESPONSE_BYTES) turnBudget.run(owner, write);
   else write();
   if (encoded?.result === undefined) return;
@@ -247,8 +248,8 @@ export function rejectCall(options: RpcRouteOptions) {
       if (!response.headersSent) writeResponse(response, id, bodyRejectionResponse(rejection));
       reservation.setTo(0);
       request.resume();
-      const holder = reservation.holder ?? options.holderOf(request);
-      if (!request.complete) options.rejectedBodies.add(request, holder.name);
+      const account = reservation.account === gatehouse ? options.accountOf(request) : reservation.account;
+      if (!request.complete) options.rejectedBodies.add(request, account.name);
     } finally {
       next();
     }

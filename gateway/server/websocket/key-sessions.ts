@@ -42,7 +42,7 @@ export class KeySessions implements OpenSubscriptions {
   }
 
   set found(found: KeyAccess) {
-    if (found.account !== this.#found.account) {
+    if (found.account.name !== this.#found.account.name) {
       this.#count(-1);
       this.#found = found;
       this.#count(1);
@@ -55,7 +55,7 @@ export class KeySessions implements OpenSubscriptions {
     const shortOf = await this.#counts.take(found, 'subscriptions', cost, limits);
     if (shortOf !== undefined) return shortOf;
     this.#subscriptions += cost;
-    if (found.account !== this.#found.account) {
+    if (found.account.name !== this.#found.account.name) {
       this.#counts.add(found, 'subscriptions', -cost);
       this.#counts.add(this.#found, 'subscriptions', cost);
     }
@@ -68,14 +68,14 @@ export class KeySessions implements OpenSubscriptions {
   }
 
   quotaUsedUp(isOfAll: boolean): void {
-    const { account, publicCaller } = this.#found;
-    this.#counts.reportUsedUp(isOfAll && publicCaller !== undefined ? publicCaller.of.account : account);
+    const { name, parent } = this.#found.account;
+    this.#counts.reportUsedUp(isOfAll && parent !== undefined ? parent.name : name);
   }
 
   /** @param accounts whose quota is used up */
   isOneOf(accounts: ReadonlySet<string>): boolean {
-    const { account, publicCaller } = this.#found;
-    return accounts.has(account) || (publicCaller !== undefined && accounts.has(publicCaller.of.account));
+    const { name, parent } = this.#found.account;
+    return accounts.has(name) || (parent !== undefined && accounts.has(parent.name));
   }
 
   /** @param session whose socket is counted for the account already */

@@ -62,7 +62,7 @@ export function createContext(
   logEntry?.setKey(access.record.id);
   const recorded = recentCalls?.of({ requestId, network: network.config.slug, key: access.record });
   const deadline = clock.now() + callTimeoutMs;
-  const reservation = new Reservation(memory, access.share.holder);
+  const reservation = new Reservation(memory, access.account);
   return {
     network,
     access,

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { clock } from '../../clock/clock.ts';
-import type { CallerShare } from '../../admission/key-share.ts';
+import type { CallerAccount } from '../../admission/caller-account.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
@@ -78,8 +78,8 @@ export class Session {
     this.#network.use.begin();
     const close = this.close.bind(this);
     const { memory, keySessions } = options;
-    const { holder } = keySessions.access.share;
-    this.#buffers = new SocketBuffers(socket, connection, { memory, holder, close });
+    const { account } = keySessions.access;
+    this.#buffers = new SocketBuffers(socket, connection, { memory, account, close });
     this.#frames = new SocketFrames(socket, connection, this.#buffers, keySessions);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: options.network.subscriptions,
@@ -258,8 +258,8 @@ export class Session {
 
   /** Never rejects. A response that needs no upstream is sent at once. */
   async #respondTo(message: Buffer): Promise<void> {
-    const { share } = this.#options.keySessions.access;
-    if (!share.requests.tryEnter(share) && !(await this.#hasSlotAfterWait(message, share))) {
+    const { account } = this.#options.keySessions.access;
+    if (!account.requests.tryEnter(account) && !(await this.#hasSlotAfterWait(message, account))) {
       this.#inFlight--;
       this.#handlePending();
       return;
@@ -281,7 +281,7 @@ export class Session {
       this.#reservations.delete(context.reservation);
       context.reservation.release();
       context.network.use.end();
-      share.requests.leave(share);
+      account.requests.leave(account);
       this.#inFlight--;
     }
     this.#subscriptions.startNotifications(context);
@@ -305,9 +305,9 @@ export class Session {
   }
 
   /** @returns false if the message is rejected, or the socket was closed */
-  async #hasSlotAfterWait(message: Buffer, share: CallerShare): Promise<boolean> {
+  async #hasSlotAfterWait(message: Buffer, account: CallerAccount): Promise<boolean> {
     try {
-      await this.#waitForSlot(message, share);
+      await this.#waitForSlot(message, account);
       return true;
     } catch (error) {
       if (error instanceof RpcError) this.#rejectMessage(message, error);
@@ -316,10 +316,10 @@ export class Session {
   }
 
   /** Waits until the key has fewer requests in flight. @throws RpcError, Cancelled (rejects with it) */
-  async #waitForSlot(message: Buffer, share: CallerShare): Promise<void> {
+  async #waitForSlot(message: Buffer, account: CallerAccount): Promise<void> {
     this.#buffers.addMessages(message.length + WAITING_MESSAGE_BYTES);
     try {
-      await share.requests.wait(share, Infinity, this.#caller);
+      await account.requests.wait(account, Infinity, this.#caller);
     } finally {
       this.#buffers.addMessages(-message.length - WAITING_MESSAGE_BYTES);
     }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { clock } from '../../clock/clock.ts';
 import { BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.ts';
-import type { Holder } from '../../memory/holder.ts';
+import type { Account } from '../../admission/account.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { sentBytes } from '../http/node-internals.ts';
 import { TICK_MS } from './session-options.ts';
@@ -25,7 +25,7 @@ const NOTIFICATION_END = Buffer.from('}}');
 
 export interface SocketBuffersOptions {
   readonly memory: MemoryBudget;
-  readonly holder: Holder;
+  readonly account: Account;
   readonly close: (reason: 'slow-reader' | 'overloaded') => void;
 }
 
@@ -68,7 +68,7 @@ export class SocketBuffers {
 
   /** Whether the budget has no byte for the key. */
   get isExhausted(): boolean {
-    return this.#options.memory.isExhaustedFor(this.#options.holder);
+    return this.#options.memory.isExhaustedFor(this.#options.account);
   }
 
   /** Unread responses. */
@@ -192,7 +192,7 @@ export class SocketBuffers {
   /** To be called when the socket is closed: nothing is taken after it. */
   release(): void {
     this.#isReleased = true;
-    this.#options.memory.add(this.#options.holder, -this.#takenBytes);
+    this.#options.memory.add(this.#options.account, -this.#takenBytes);
     this.#takenBytes = 0;
   }
 
@@ -203,7 +203,7 @@ export class SocketBuffers {
     const { messages, frames, incomplete } = this.#received;
     const bytes = bufferedAmount + messages + frames + incomplete;
     if (bytes === this.#takenBytes) return;
-    this.#options.memory.add(this.#options.holder, bytes - this.#takenBytes);
+    this.#options.memory.add(this.#options.account, bytes - this.#takenBytes);
     this.#takenBytes = bytes;
   }
 }

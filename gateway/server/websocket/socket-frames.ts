@@ -108,7 +108,7 @@ export class SocketFrames {
         clock.setTimeout(this.#resume, restMs).unref();
         return;
       }
-      const owner = this.#key.access.share.name;
+      const owner = this.#key.access.account.payer.name;
       if (!turnBudget.mayRun(owner)) {
         this.#wait();
         turnBudget.wait(owner, this.#resume);

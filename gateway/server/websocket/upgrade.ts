@@ -70,7 +70,7 @@ export class WebSocketUpgrades {
       await this.#takeSocket(access);
       let isOpen = false;
       try {
-        options.memory.guard?.admit(access.share.holder);
+        options.memory.guard?.admit(access.account);
         // A reload may have replaced or removed the network while the key was looked up.
         const network = this.#findNetwork(request);
         const verify = headers['x-gatehouse-verify'];
@@ -80,7 +80,7 @@ export class WebSocketUpgrades {
         const socket = this.#completeHandshake(request, connection, head);
         if (socket !== undefined) {
           const caller = { network: network.config.slug, address: options.proxies.addressOf(request), headers };
-          const digest = access.publicCaller === undefined ? digestOf(key) : access.account;
+          const digest = access.publicCaller === undefined ? digestOf(key) : access.account.name;
           const keySessions = this.#sessionsOf(digest, found, access !== found);
           const origin = options.proxies.originOf(request);
           this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
@@ -124,10 +124,10 @@ export class WebSocketUpgrades {
     }
   }
 
-  /** Closes all sockets of an owner, with their subscriptions. */
-  closeThoseOf(owner: string, reason: CloseReason): void {
+  /** Closes all sockets of an account, with their subscriptions. */
+  closeThoseOf(account: string, reason: CloseReason): void {
     for (const { access, sessions } of this.#keySessions.values()) {
-      if (access.share.holder.name === owner) for (const session of [...sessions]) session.close(reason);
+      if (access.account.name === account) for (const session of [...sessions]) session.close(reason);
     }
   }
 

@@ -1,6 +1,6 @@
 import { clock } from '../../clock/clock.ts';
 import type { Deadlines } from '../../admission/deadlines.ts';
-import type { SlotOwner } from '../../admission/gate.ts';
+import { gatehouse, type Account } from '../../admission/account.ts';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
 import { MAX_DEPTH } from '../../spec/result-bounds.ts';
@@ -15,8 +15,6 @@ import { UpstreamFailure } from './upstream-response.ts';
 
 /** Bytes that are read in one step. */
 const STEP_BYTES = 65_536;
-/** Owner of the batches of Gatehouse itself. */
-const BATCHES = 'batches';
 
 /** Added to the time limit of a batch, so that each call reaches its own limit first. */
 const TIMEOUT_MARGIN_MS = 100;
@@ -42,7 +40,7 @@ export class Batch {
   #lastDeadline = 0;
   #added = 0;
 
-  constructor(http: HttpUpstream, owner: SlotOwner | undefined, options: BatchOptions) {
+  constructor(http: HttpUpstream, owner: Account | undefined, options: BatchOptions) {
     this.#http = http;
     this.#options = options;
     this.#cancellation = new Cancellation(owner);
@@ -141,7 +139,7 @@ export class Batch {
    * @returns whether it has a response to each of them
    */
   async #handleResponse(response: HttpResponse, sent: number): Promise<boolean> {
-    const responses = await elementsOf(response.body, sent, this.#cancellation.owner?.name ?? BATCHES);
+    const responses = await elementsOf(response.body, sent, (this.#cancellation.owner ?? gatehouse).payer.name);
     if (responses === undefined) {
       // Some providers reject batches with 403 or 429.
       if (mayConcernCalls(response.status) && !(await this.#succeedsAlone())) this.#settleRest(response);

@@ -1,4 +1,4 @@
-import type { SlotOwner } from '../../admission/gate.ts';
+import type { Account } from '../../admission/account.ts';
 import { InFlightSet } from '../../collections/in-flight-set.ts';
 
 /** Work in progress. After `cancel` it ends with `Cancelled`, unless it has ended already. */
@@ -31,9 +31,9 @@ export class Cancellation implements Cancellable {
   /** Only `cancel` changes it. */
   isCancelled = false;
   /** The account whose slots and memory the work takes; undefined: the work is of Gatehouse itself, or of several accounts. */
-  readonly owner: SlotOwner | undefined;
+  readonly owner: Account | undefined;
 
-  constructor(owner?: SlotOwner) {
+  constructor(owner?: Account) {
     this.owner = owner;
   }
 

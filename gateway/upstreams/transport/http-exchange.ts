@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Deadlines, Timed } from '../../admission/deadlines.ts';
-import { gatehouse, type SlotOwner } from '../../admission/gate.ts';
+import { gatehouse, type Account } from '../../admission/account.ts';
 import { clock } from '../../clock/clock.ts';
 import { errorCode } from '../../config/log.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
@@ -23,8 +23,6 @@ const SMALL_CHUNK_BYTES = 256;
 const MAX_SMALL_CHUNKS = 3_000;
 /** Time that they cost at most. They may have come over a long time. */
 const MAX_SMALL_CHUNKS_MS = 6;
-/** Owner of those of Gatehouse's own requests. */
-const SMALL_CHUNKS = 'small chunks of upstreams';
 
 /** Larger responses may flow. */
 const FLOW_OVER_BYTES = 32_768;
@@ -92,7 +90,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   cancellationPlace = -1;
   readonly #deadlines: Deadlines;
   readonly #cancellation: Cancellation | undefined;
-  readonly #owner: SlotOwner;
+  readonly #owner: Account;
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #status = 0;
@@ -189,8 +187,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     }
     try {
       const { memory } = this.#bounds;
-      if (bytes <= TINY_BYTES) memory?.add(this.#owner.holder, chunk.length);
-      else memory?.take(this.#owner.holder, chunk.length, bytes <= SMALL_BYTES);
+      if (bytes <= TINY_BYTES) memory?.add(this.#owner, chunk.length);
+      else memory?.take(this.#owner, chunk.length, bytes <= SMALL_BYTES);
     } catch (error) {
       this.fail(error as RpcError);
       return;
@@ -208,7 +206,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     if (this.#smallChunks++ === 0) this.#smallChunksSince = clock.now();
     if (this.#smallChunks < MAX_SMALL_CHUNKS) return;
     this.#smallChunks = 0;
-    const owner = this.#owner.name ?? SMALL_CHUNKS;
+    const owner = this.#owner.payer.name;
     turnBudget.charge(owner, Math.min(clock.now() - this.#smallChunksSince, MAX_SMALL_CHUNKS_MS));
     const turn = turnBudget.next(owner);
     if (turn === undefined) return;
@@ -223,11 +221,11 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     this.#flowOverBytes = Infinity;
     if (this.#flow?.mayBegin() !== true) return;
     const { memory } = this.#bounds;
-    const { holder } = this.#owner;
+    const account = this.#owner;
     this.#rest = new BodyRest(
       this.#takenBytes,
       (bytes) => {
-        memory?.add(holder, -bytes);
+        memory?.add(account, -bytes);
       },
       () => {
         this.cancel();
@@ -265,7 +263,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #release(): void {
     this.#deadlines.delete(this);
     this.#cancellation?.delete(this);
-    this.#bounds.memory?.add(this.#owner.holder, -this.#takenBytes);
+    this.#bounds.memory?.add(this.#owner, -this.#takenBytes);
     this.#takenBytes = 0;
   }
 }

@@ -1,5 +1,6 @@
 import { clock } from '../../clock/clock.ts';
-import { type Gate, gatehouse } from '../../admission/gate.ts';
+import { gatehouse } from '../../admission/account.ts';
+import type { Gate } from '../../admission/gate.ts';
 import type { BodyRest } from './body-rest.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';

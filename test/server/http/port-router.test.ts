@@ -112,10 +112,10 @@ describe('an error of a layer', () => {
     });
     pages.get('/item/:id', (_request, response) => void response.send('ok'));
     const options = { ...{ memory, pages, rejectedBodies: new RejectedBodies() }, hasCalls: false };
-    const holderOf = (): ReturnType<MemoryBudget['addressHolder']> => memory.addressHolder('192.0.2.1');
+    const accountOf = (): ReturnType<MemoryBudget['addressAccount']> => memory.addressAccount('192.0.2.1');
     const log = openLog('silent');
     const others = {
-      holderOf,
+      accountOf,
       log,
       networks: { hintFor: () => 'unused: the port has no calls' },
       proxies: new TrustedProxies([]),
@@ -123,7 +123,7 @@ describe('an error of a layer', () => {
     };
     const handle = portRouter({ ...options, ...others } as unknown as PortRouterOptions);
     const address = { name: 'main', host: '127.0.0.1', port: 0 } as const;
-    listener = await listen(handle, address, 60_000, { ...options, holderOf, connectionsMax: 10 });
+    listener = await listen(handle, address, 60_000, { ...options, accountOf, connectionsMax: 10 });
   });
   afterAll(() => listener.drain(100));
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocketServer, type WebSocket } from 'ws';
+import { Account } from '../../../gateway/admission/account.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { sentBytes } from '../../../gateway/server/http/node-internals.ts';
 import { TICK_MS } from '../../../gateway/server/websocket/session-options.ts';
@@ -49,8 +50,8 @@ async function open(maxBytes = 1_000_000_000): Promise<void> {
   [socket] = (await opened) as [WebSocket];
   connection = (socket as unknown as { _socket: Socket })._socket;
   const memory = new MemoryBudget({ maxBytes, requestsMax: 10 });
-  const holder = { name: 'key', isAddress: false, bytes: 0 };
-  buffers = new SocketBuffers(socket, connection, { memory, holder, close: (reason) => reasons.push(reason) });
+  const account = new Account('key');
+  buffers = new SocketBuffers(socket, connection, { memory, account, close: (reason) => reasons.push(reason) });
   connection.on('drain', () => {
     buffers.drained();
   });

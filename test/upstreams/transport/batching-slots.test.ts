@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
-import { KeyShare } from '../../../gateway/admission/key-share.ts';
+import { Account } from '../../../gateway/admission/account.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { BatchingUpstream } from '../../../gateway/upstreams/transport/batching-upstream.ts';
 import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
@@ -31,8 +31,8 @@ it('a batch response takes its bytes from the share of its key', async () => {
   const http = new HttpUpstream({ url: node.url, connections: 2, headers: {}, responseMaxBytes: 100_000, memory });
   const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
-  const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
-  memory.add(greedyKey.holder, 39_000);
+  const [greedyKey, otherKey] = [new Account('greedy'), new Account('other')];
+  memory.add(greedyKey, 39_000);
   const calls = [greedyKey, greedyKey, otherKey, otherKey].map((owner, index) => {
     const cancellation = new Cancellation(owner);
     const body = `{"jsonrpc":"2.0","id":${index},"method":"eth_getBalance","params":["${address}","latest"]}`;
@@ -58,8 +58,8 @@ it.each<[string, Behaviour]>([
   const http = new HttpUpstream({ url: node.url, connections: 3, headers: {}, responseMaxBytes: 100_000 });
   const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
-  const caller = new Cancellation(new KeyShare('one'));
-  const owner = caller.owner as KeyShare;
+  const caller = new Cancellation(new Account('one'));
+  const owner = caller.owner as Account;
   const calls = [1, 2, 3, 4, 5].map((id) => {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"eth_gasPrice","params":[]}`;
     return send(batching, body, 500, id, caller);
@@ -77,7 +77,7 @@ it('calls whose caller leaves free their slots, before they are sent and in a ba
   const http = new HttpUpstream({ url: node.url, connections: 4, headers: {}, responseMaxBytes: 100_000 });
   const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
-  const owner = new KeyShare('one');
+  const owner = new Account('one');
   const sendFor = (caller: Cancellation, id: number): Promise<unknown> =>
     send(batching, '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}', 60_000, id, caller);
   const [early, late] = [new Cancellation(owner), new Cancellation(owner)];

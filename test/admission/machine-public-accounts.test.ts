@@ -1,39 +1,39 @@
 import { expect, it } from 'vitest';
-import type { CallerShare } from '../../gateway/admission/key-share.ts';
-import { PublicShares } from '../../gateway/admission/public-shares.ts';
+import type { CallerAccount } from '../../gateway/admission/caller-account.ts';
+import { PublicAccounts } from '../../gateway/admission/public-accounts.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import { WorkerSlots } from '../../gateway/workers/worker-slots.ts';
 import { linkedWorkers } from '../workers/linked-workers.ts';
 
 /** Callers without a key at one worker. */
 class Callers {
-  readonly shares: PublicShares;
-  readonly #inFlight: CallerShare[] = [];
+  readonly accounts: PublicAccounts;
+  readonly #inFlight: CallerAccount[] = [];
 
   constructor(leases: WorkerSlots, total: number, perAddress: number) {
-    this.shares = new PublicShares('public:main', (name) => ({ name, isAddress: true, bytes: 0 }), leases);
-    this.shares.limitConcurrency(total, perAddress);
+    this.accounts = new PublicAccounts('public:main', leases);
+    this.accounts.limitConcurrency(total, perAddress);
   }
 
   begin(group: string, count: number): void {
-    const share = this.shares.of(group);
-    const started = (): unknown => this.#inFlight.push(share);
+    const account = this.accounts.of(group);
+    const started = (): unknown => this.#inFlight.push(account);
     for (let begun = 0; begun < count; begun++) {
-      if (share.requests.tryEnter(share)) started();
+      if (account.requests.tryEnter(account)) started();
       // Those that still wait when the test ends are rejected later.
-      else void share.requests.wait(share, Infinity, undefined).then(started, () => undefined);
+      else void account.requests.wait(account, Infinity, undefined).then(started, () => undefined);
     }
   }
 
   /** Ends the request in flight that started first. */
   endFirst(): void {
-    const share = this.#inFlight.shift();
-    share?.requests.leave(share);
+    const account = this.#inFlight.shift();
+    account?.requests.leave(account);
   }
 
   of(group: string): number {
-    const share = this.shares.of(group);
-    return this.#inFlight.filter((one) => one === share).length;
+    const account = this.accounts.of(group);
+    return this.#inFlight.filter((one) => one === account).length;
   }
 
   get inFlight(): number {
@@ -90,7 +90,7 @@ it('all addresses together have the whole concurrency of all, at one worker or b
     await settled();
     expect(one.inFlight + other.inFlight).toBe(8);
   }
-  // Those that had fewer than their share are served first.
+  // Those that had fewer than their account are served first.
   expect(other.inFlight).toBe(4);
 });
 
@@ -111,7 +111,7 @@ it('a reload changes both limits at both workers', async () => {
   begin();
   await settled();
   expect(one.inFlight + other.inFlight).toBe(4);
-  for (const { shares } of [one, other]) shares.limitConcurrency(10, 3);
+  for (const { accounts } of [one, other]) accounts.limitConcurrency(10, 3);
   await settled();
   begin();
   await settled();
@@ -119,13 +119,13 @@ it('a reload changes both limits at both workers', async () => {
   for (const group of ['a', 'b', 'c', 'd']) expect(one.of(group) + other.of(group)).toBeLessThanOrEqual(3);
 });
 
-it('shares that are closed leave their slots to the other worker, those in use as requests end', async () => {
+it('accounts that are closed leave their slots to the other worker, those in use as requests end', async () => {
   const [one, other] = await machine(6, 6);
-  const held = one.shares.of('a');
+  const held = one.accounts.of('a');
   expect(held.requests.tryEnter(held)).toBe(false);
   await settled();
   expect(held.requests.tryEnter(held)).toBe(true);
-  one.shares.close();
+  one.accounts.close();
   other.begin('a', 8);
   await settled();
   expect(other.inFlight).toBe(5);

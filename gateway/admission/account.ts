@@ -1,0 +1,33 @@
+/**
+ * Account of what a caller uses of this process: slots, turns of the event loop, buffered bytes. The keys of one account or team
+ * have one together, and Gatehouse itself has one. A client address has one that is a member of another, that of all addresses:
+ * this one has their slots and turns, and their bytes count in both.
+ */
+export class Account {
+  readonly name: string;
+  /** Account that this one is a member of; undefined: none. */
+  readonly parent: Account | undefined;
+  /** Account with the slots and turns: the parent, or this one. */
+  readonly payer: Account;
+  /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
+  weight: number;
+  /** Bytes taken now, with those of members. Only `MemoryBudget` changes them. */
+  bytes = 0;
+  /** Addresses, topics and hashes of its open filters and subscriptions. */
+  keptValues = 0;
+
+  constructor(name: string, parent?: Account, weight = 1) {
+    this.name = name;
+    this.weight = weight;
+    this.parent = parent;
+    this.payer = parent ?? this;
+  }
+}
+
+/** Gatehouse's own requests, such as polls. They take any free slot, and wait for none before others that have fewer. */
+export const gatehouse = new Account('gatehouse', undefined, Infinity);
+
+/** Name of the turns in which the result of an upstream is read. For Gatehouse itself, each upstream has turns. */
+export function turnsFor(account: Account | undefined, upstream: string): string {
+  return account === undefined || account === gatehouse ? `upstream ${upstream}` : account.payer.name;
+}

@@ -1,0 +1,65 @@
+import { LRUCache } from 'lru-cache';
+import { maxEntries } from '../config/max-entries.ts';
+import { Account } from './account.ts';
+import { CallerAccount, DEFAULT_CONCURRENCY, openRequests, weightFor } from './caller-account.ts';
+import type { Gate } from './gate.ts';
+import type { SlotLeases } from './slot-lease.ts';
+
+/** Addresses with an account. One that is dropped while it has requests in flight gets a second one. */
+const MAX_ACCOUNTS = 50_000;
+
+/**
+ * Accounts of client addresses without a key, on one network. All together have the turns and slots of one key, so that each key
+ * keeps its own; requests in flight and buffered bytes are divided among the addresses.
+ */
+export class PublicAccounts {
+  readonly #all: Account;
+  readonly #requests: Gate;
+  readonly #leases: SlotLeases | undefined;
+  readonly #accounts = new LRUCache<string, CallerAccount>({
+    ...maxEntries(MAX_ACCOUNTS),
+    dispose: ({ lease }) => lease?.close(),
+  });
+  #perAddress = DEFAULT_CONCURRENCY;
+
+  /**
+   * @param name of the account of all
+   * @param leases of the workers that serve the addresses together; undefined: this is the only one
+   */
+  constructor(name: string, leases?: SlotLeases) {
+    this.#all = new Account(name);
+    this.#leases = leases;
+    const message = 'too many requests in flight without project id';
+    this.#requests = openRequests(name, leases, { perOwner: DEFAULT_CONCURRENCY }, message);
+  }
+
+  /** @param total requests in flight of all addresses  @param perAddress of each one */
+  limitConcurrency(total: number, perAddress: number): void {
+    this.#perAddress = perAddress;
+    this.#all.weight = weightFor(total);
+    this.#requests.perOwner = perAddress;
+    this.#requests.limit = total;
+    for (const { lease } of this.#accounts.values()) if (lease !== undefined) lease.limit = perAddress;
+  }
+
+  /** @param group the address, or the network of one customer */
+  of(group: string): CallerAccount {
+    let account = this.#accounts.get(group);
+    if (account === undefined) this.#accounts.set(group, (account = this.#open(`${this.#all.name}:${group}`)));
+    return account;
+  }
+
+  /** Returns the slots that other workers share, those in use as requests end. */
+  close(): void {
+    this.#accounts.clear();
+    this.#requests.lease?.close();
+  }
+
+  #open(name: string): CallerAccount {
+    const account = new CallerAccount(name, this.#requests, this.#all);
+    const leases = this.#leases;
+    if (leases === undefined) return account;
+    account.lease = this.#requests.leaseTo(account, (pool) => leases.open(name, this.#perAddress, pool));
+    return account;
+  }
+}
