@@ -1,6 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import { normalise } from '../normalise/normalise.ts';
-import { IN_STEPS_OVER_BYTES, normaliseInSteps } from '../normalise/normalise-in-steps.ts';
+import { normaliseInSteps } from '../normalise/normalise-in-steps.ts';
 import type { RecordedAttempt } from '../observability/call-record.ts';
 import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
@@ -9,6 +9,7 @@ import { runsCode } from '../upstreams/concurrency-limit.ts';
 import type { AttemptOutcome, FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { BatchedGroup } from '../upstreams/transport/transport.ts';
+import { IN_STEPS_OVER_BYTES } from '../upstreams/transport/response-envelope.ts';
 import { TimedOut, UpstreamFailure, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';

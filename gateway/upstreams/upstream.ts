@@ -1,7 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import { turnsFor } from '../admission/account.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
-import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
@@ -23,7 +22,7 @@ import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
 import type { BodyRest } from './transport/body-rest.ts';
 import type { FlowingResponse, FlowingResult, ResultReader } from './transport/flowing-result.ts';
 import { UnreadResult } from './transport/unread-result.ts';
-import { readFlowing, readResponse } from './transport/read-response.ts';
+import { readFlowing, readInSteps, readResponse } from './transport/read-response.ts';
 import {
   parseResponse,
   ResponseTooLarge,
@@ -293,32 +292,27 @@ export class Upstream {
     const owner = this.#ownerOf(cancellation);
     const { body } = received;
     reservation?.add(body.length);
+    const steps = new OwnedSteps(owner);
     try {
-      await turnBudget.next(owner);
+      await steps.next();
       const isSearched = body.length > SEARCHED_BYTES && (this.#secrets.areAscii || !mayReturnText(method));
-      const isEchoed = isSearched && (await this.#isEchoedIn(body, method, owner));
-      return turnBudget.run(owner, () => {
-        const secrets = isSearched ? (isEchoed ? this.#secrets : undefined) : this.#secretsFor(method, body);
-        return readResponse(received, id, secrets);
-      });
+      const isEchoed = isSearched && (await this.#isEchoedIn(body, method, steps));
+      const secrets = isSearched ? (isEchoed ? this.#secrets : undefined) : this.#secretsFor(method, body);
+      return await readInSteps(received, id, secrets, steps);
     } finally {
+      steps.charge();
       reservation?.giveBack(body.length);
     }
   }
 
   /** Whether a large response has a credential. It is searched in steps. */
-  async #isEchoedIn(body: Buffer, method: string, owner: string): Promise<boolean> {
+  async #isEchoedIn(body: Buffer, method: string, steps: OwnedSteps): Promise<boolean> {
     const isEchoed = this.#searchOf(method);
-    const steps = new OwnedSteps(owner);
-    try {
-      for (const part of partsOf(body, this.#secrets.maxCredentialChars)) {
-        if (isEchoed(part)) return true;
-        await steps.next();
-      }
-      return false;
-    } finally {
-      steps.charge();
+    for (const part of partsOf(body, this.#secrets.maxCredentialChars)) {
+      if (isEchoed(part)) return true;
+      await steps.next();
     }
+    return false;
   }
 
   /** Owner whose time of the event loop a response takes. */

@@ -1,14 +1,22 @@
 import { clock } from '../../clock/clock.ts';
 import { isObject, type JsonObject } from '../../collections/is-object.ts';
+import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { exceeds } from '../../json/nesting.ts';
 import { ValueEnd } from '../../json/value-end.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import { errorLimits, MAX_ERROR_BYTES, resultLimits } from '../../spec/result-bounds.ts';
+import { errorLimits, resultLimits } from '../../spec/result-bounds.ts';
 import type { BodyRest } from './body-rest.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { FlowingResult, type FlowingResultOptions, type ResultReader } from './flowing-result.ts';
-import { findResult, findResultStart, isMeaningful, LARGE_RESPONSE_BYTES, membersOf } from './response-envelope.ts';
+import {
+  findResult,
+  findResultStart,
+  isMeaningful,
+  LARGE_RESPONSE_BYTES,
+  membersInSteps,
+  membersOf,
+} from './response-envelope.ts';
 import {
   failureOfStatus,
   parseResponse,
@@ -36,42 +44,63 @@ const envelopeMembers = ['id', 'error', 'code', 'message'] as const;
  */
 export function readResponse(response: HttpResponse, id: number, secrets: Secrets | undefined): UpstreamResponse {
   const { body } = response;
-  if (body.length >= LARGE_RESPONSE_BYTES) {
-    const found = findResult(body, id);
-    if (found === undefined) return readMembers(response, id, secrets);
-    // If it is not one value, the envelope has other members.
-    return largeResult(found, secrets, () => readMembers(response, id, secrets));
-  }
+  if (body.length >= LARGE_RESPONSE_BYTES)
+    return readFound(response, id, secrets) ?? ofMembers(membersOf(body), response, id, secrets);
   const text = body.toString('utf8');
   return readCommonEnvelope(text, id, secrets) ?? readParsed(response, text, id, secrets);
 }
 
+/** The same of a response of any size, with pauses for the event loop. @throws UpstreamFailure (rejects with it) */
+export async function readInSteps(
+  response: HttpResponse,
+  id: number,
+  secrets: Secrets | undefined,
+  steps: OwnedSteps,
+): Promise<UpstreamResponse> {
+  const found = readFound(response, id, secrets);
+  return found ?? ofMembers(await membersInSteps(response.body, steps), response, id, secrets);
+}
+
+/** Finds a large result in an envelope as nodes write it. @returns undefined: the members of the response must be read */
+function readFound(response: HttpResponse, id: number, secrets: Secrets | undefined): LargeResponse | undefined {
+  const { body } = response;
+  const found = findResult(body, id);
+  if (found === undefined) return undefined;
+  const parseMembers = (): UpstreamResponse => ofMembers(membersOf(body), response, id, secrets);
+  const reread = async (steps: OwnedSteps): Promise<UpstreamResponse> =>
+    ofMembers(await membersInSteps(body, steps), response, id, secrets);
+  return { ...largeResult(found, secrets, parseMembers), reread };
+}
+
 /** Reads a large response by its members. Only those of an error are parsed. @throws UpstreamFailure */
-function readMembers(response: HttpResponse, id: number, secrets: Secrets | undefined): UpstreamResponse {
-  const { status, body, retryAfter } = response;
-  const members = membersOf(body);
+function ofMembers(
+  members: ReadonlyMap<string, Buffer> | undefined,
+  { status, body, retryAfter }: HttpResponse,
+  id: number,
+  secrets: Secrets | undefined,
+): UpstreamResponse {
   if (members === undefined) throw missingResponse(status, body.toString('utf8', 0, MAX_MESSAGE_CHARS), retryAfter);
   const result = members.get('result');
   const read: Record<string, unknown> = {};
   for (const name of envelopeMembers) {
     const value = members.get(name);
     if (value === undefined) continue;
-    if (value.length > MAX_ERROR_BYTES || exceeds(value, errorLimits)) throw new TooManyValues();
+    if (exceeds(value, errorLimits)) throw new TooManyValues();
     read[name] = parse(value.toString('utf8'));
   }
-  if (isMeaningful(read['error']) || result === undefined) return readFailed(read, id, response);
+  if (isMeaningful(read['error']) || result === undefined) return readFailed(read, id, { status, body, retryAfter });
   checkId(read, id, false, status);
   return largeResult(result, secrets, () => raise(missingResponse(status, '', retryAfter)));
 }
 
-/** @param reread in place of a result that is not one value */
-function largeResult(bytes: Buffer, secrets: Secrets | undefined, reread: () => UpstreamResponse): LargeResponse {
+/** @param otherwise in place of a result that is not one value */
+function largeResult(bytes: Buffer, secrets: Secrets | undefined, otherwise: () => UpstreamResponse): LargeResponse {
   const text = secrets === undefined ? undefined : bytes.toString('utf8');
   if (text !== undefined && secrets?.areIn(text) === true) {
     if (exceeds(bytes, resultLimits(bytes.length))) throw new TooManyValues();
-    return largeResult(Buffer.from(secrets.removeFromJson(text)), undefined, reread);
+    return largeResult(Buffer.from(secrets.removeFromJson(text)), undefined, otherwise);
   }
-  return { kind: 'large', parts: [bytes], parse: () => parseResult(bytes) ?? parseResponse(reread()), reread };
+  return { kind: 'large', parts: [bytes], parse: () => parseResult(bytes) ?? parseResponse(otherwise()) };
 }
 
 /** @returns undefined: it is not one value @throws UpstreamFailure */

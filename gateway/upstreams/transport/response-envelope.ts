@@ -1,10 +1,15 @@
 import { isObject } from '../../collections/is-object.ts';
+import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { BeyondLimits, JsonReader, NotJson } from '../../json/json-reader.ts';
-import { envelopeLimits } from '../../spec/result-bounds.ts';
+import { envelopeLimits, MAX_ERROR_BYTES, MAX_MEMBERS } from '../../spec/result-bounds.ts';
 import { TooManyValues } from './upstream-response.ts';
 
 /** From this size on, checking the bytes of a response is cheaper than parsing it (bench/steps.ts). */
 export const LARGE_RESPONSE_BYTES = 8_192;
+/** Up to this size, a response is read or checked in one step, which takes up to 10 ms. */
+export const IN_STEPS_OVER_BYTES = 262_144;
+/** Bytes of one step: these, and the rest of a text or number. */
+const STEP_BYTES = 65_536;
 
 /*
  * Nearly every node writes the version first and the id first or last. In valid JSON, what matches is of the outermost
@@ -52,15 +57,16 @@ export function isMeaningful(error: unknown): boolean {
 
 /**
  * The id of the call that a response is for. The gateway's ids are numbers.
- * @returns undefined: JSON without an id, as in errors about malformed requests
+ * @returns undefined: JSON without an id, as in errors about malformed requests, or with one within a large response
  */
 export function responseId(body: Buffer): number | 'notification' | 'not-json' | undefined {
   const id = headOf(body)?.[1] ?? tailOf(body)?.[1];
   return id === undefined ? findId(body) : Number(id);
 }
 
-/** The members of a response that Gatehouse reads. Others, of whatever size, are skipped. */
+/** The members of a response that Gatehouse reads. Others are skipped. */
 const names = ['id', 'result', 'error', 'code', 'message', 'data', 'method'].map((name) => Buffer.from(name));
+type Members = ReadonlyMap<string, Buffer>;
 
 /**
  * The members of a response, as JSON, without parsing it. Some nodes return an array of one for a single call (Candle, recorded by
@@ -68,10 +74,31 @@ const names = ['id', 'result', 'error', 'code', 'message', 'data', 'method'].map
  * @returns undefined: it is no JSON, or no such object
  * @throws TooManyValues
  */
-export function membersOf(body: Buffer): ReadonlyMap<string, Buffer> | undefined {
+export function membersOf(body: Buffer): Members | undefined {
+  const reading = readMembers(body);
+  for (;;) {
+    const { done, value } = reading.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same of a response of any size, with pauses for the event loop. @throws TooManyValues (rejects with it) */
+export async function membersInSteps(body: Buffer, steps: OwnedSteps): Promise<Members | undefined> {
+  const reading = readMembers(body);
+  for (;;) {
+    const { done, value } = reading.next();
+    if (done === true) return value;
+    await steps.next();
+  }
+}
+
+/**
+ * Reads the members, and yields after each step. All members but the result together are as large as an error at most.
+ * @param members gets each member
+ */
+function* readMembers(body: Buffer, members = new Map<string, Buffer>()): Generator<undefined, Members | undefined> {
   const { depth, values } = envelopeLimits(body.length);
   const reader = new JsonReader(body, { maxDepth: depth, maxValues: values });
-  const members = new Map<string, Buffer>();
   try {
     reader.skipSpace();
     const isInArray = reader.isAtArray;
@@ -81,11 +108,19 @@ export function membersOf(body: Buffer): ReadonlyMap<string, Buffer> | undefined
     }
     if (!reader.isAtObject) return undefined;
     reader.enterObject();
-    while (reader.nextMember()) {
-      const name = names.find((one) => reader.isName(one));
+    let otherBytes = 0;
+    for (let count = 0; reader.nextMember();) {
+      const name = names.find((one) => reader.isName(one))?.toString();
+      if (++count > MAX_MEMBERS) throw new TooManyValues();
       const start = reader.at;
-      reader.skipValue();
-      if (name !== undefined) members.set(name.toString(), body.subarray(start, reader.at));
+      for (let hasEnded = false; !hasEnded;) {
+        const { at } = reader;
+        hasEnded = reader.skipTowards(at + STEP_BYTES);
+        if (name !== 'result') otherBytes += reader.at - at;
+        if (otherBytes > MAX_ERROR_BYTES) throw new TooManyValues();
+        if (!hasEnded) yield;
+      }
+      if (name !== undefined) members.set(name, body.subarray(start, reader.at));
     }
     if (isInArray && reader.nextElement()) return undefined;
     reader.skipSpace();
@@ -105,17 +140,22 @@ function tailOf(body: Buffer): RegExpExecArray | null {
   return tail.exec(body.toString('latin1', Math.max(0, body.length - ENVELOPE_BYTES)));
 }
 
-/** Finds the id, of a large body without parsing the rest. With too many values it is unknown: the body may be JSON. */
+/** Finds the id without parsing the rest. In too many values, or behind many bytes, it is unknown: the body may be JSON. */
 function findId(body: Buffer): number | 'notification' | 'not-json' | undefined {
   if (body.length < LARGE_RESPONSE_BYTES) return parseId(body.toString('utf8'));
-  let members: ReadonlyMap<string, Buffer> | undefined;
+  const members = new Map<string, Buffer>();
+  const reading = readMembers(body, members);
   try {
-    members = membersOf(body);
+    for (let bytes = 0; bytes < IN_STEPS_OVER_BYTES; bytes += STEP_BYTES) {
+      const { done, value } = reading.next();
+      if (done !== true) continue;
+      if (value === undefined) return 'not-json';
+      break;
+    }
   } catch (error) {
     if (error instanceof TooManyValues) return undefined;
     throw error;
   }
-  if (members === undefined) return 'not-json';
   const id = members.get('id');
   if (members.has('method')) return 'notification';
   return id === undefined || id.length > MAX_ID_BYTES ? undefined : parseId(`{"id":${id.toString()}}`);

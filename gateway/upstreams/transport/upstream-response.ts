@@ -1,3 +1,4 @@
+import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import type { Proof } from '../../jsonrpc/proof.ts';
 
 /** The JSON-RPC response of an upstream to one call. */
@@ -25,8 +26,8 @@ export interface LargeResponse {
   readonly isReserved?: true;
   /** Parses the whole response. @throws UpstreamFailure */
   readonly parse: () => ResultResponse | ErrorResponse;
-  /** Reads the whole response by its members, if the bytes are more than one value. @throws UpstreamFailure */
-  readonly reread?: () => UpstreamResponse;
+  /** Reads the whole response by its members, if the bytes are more than one value. @throws UpstreamFailure (rejects with it) */
+  readonly reread?: (steps: OwnedSteps) => Promise<UpstreamResponse>;
 }
 
 export interface ErrorResponse {

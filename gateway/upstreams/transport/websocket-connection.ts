@@ -9,7 +9,7 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { ConnectOptions, Connector } from './connect/connector.ts';
 import { FramingFlood, isFramingFlood, MAX_FRAMING_SHARE, type HttpResponse } from './http-exchange.ts';
-import { responseId } from './response-envelope.ts';
+import { IN_STEPS_OVER_BYTES, responseId } from './response-envelope.ts';
 import { failureOfStatus, ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 import { PendingRequest } from './pending-request.ts';
 import type { SentRequest } from './transport.ts';
@@ -179,7 +179,8 @@ export class WebSocketConnection {
 
   /**
    * A message without an id, such as an error, is only matched if exactly one call waits for a response. After a text that
-   * is not JSON, nothing shows which call it was for: all fail, rather than one at its time limit.
+   * is not JSON, or a large one without an id at its ends, nothing shows which call it was for: all fail, rather than one at
+   * its time limit.
    */
   #handleMessage(body: Buffer): void {
     if (this.#hasEnded) return;
@@ -190,8 +191,8 @@ export class WebSocketConnection {
       else this.#onNotification?.(body);
     } else if (id === 'not-json') this.#settleAll({ status: 200, body });
     else if (id !== undefined) this.#settle(id, { status: 200, body });
-    else if (this.#pending.size === 1 && this.#abandonedIds.size === 0)
-      for (const only of this.#pending.keys()) this.#settle(only, { status: 200, body });
+    else if (this.#pending.size === 1 && this.#abandonedIds.size === 0) this.#settleAll({ status: 200, body });
+    else if (body.length > IN_STEPS_OVER_BYTES) this.#failAll(new UpstreamFailure('malformed', 'no id was found'));
   }
 
   /** Control frames and empty fragments have no limit in ws. Called before ws reads the bytes. */
@@ -278,6 +279,10 @@ export class WebSocketConnection {
     this.#socket.terminate();
     this.#incoming?.finished();
     this.#onEnd(this.#hasOpened, failure);
+    this.#failAll(failure);
+  }
+
+  #failAll(failure: UpstreamFailure): void {
     const pending = [...this.#pending.values()];
     this.#pending.clear();
     for (const request of pending) request.fail(failure);

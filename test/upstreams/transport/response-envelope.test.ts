@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { responseId } from '../../../gateway/upstreams/transport/response-envelope.ts';
+import { OwnedSteps } from '../../../gateway/event-loop/owned-steps.ts';
+import { membersInSteps, membersOf, responseId } from '../../../gateway/upstreams/transport/response-envelope.ts';
+import { TooManyValues } from '../../../gateway/upstreams/transport/upstream-response.ts';
 
 const idIn = (text: string): ReturnType<typeof responseId> => responseId(Buffer.from(text));
 
@@ -49,5 +51,43 @@ describe('the id of a response', () => {
 
   it('is not read from a notification', () => {
     expect(idIn('{"jsonrpc":"2.0","method":"eth_subscription","params":{"id":7}}')).toBe('notification');
+  });
+});
+
+describe('the id of a large response', () => {
+  const large = `[${'{},'.repeat(150_000)}1]`;
+
+  it.each([
+    ['before its result', `{"x":1,"id":7,"result":${large}}`, 7],
+    ['after its result', `{"x":1,"result":${large},"id":7}`, 7],
+    ['in a notification', `{"x":1,"method":"eth_subscription","params":{"result":${large}}}`, 'notification'],
+    ['between a large result and another large member', `{"x":1,"result":${large},"id":7,"y":${large}}`, undefined],
+  ])('%s', (_, text, id) => {
+    expect(idIn(text)).toBe(id);
+  });
+});
+
+describe('the members of a response', () => {
+  const list = `[${'{},'.repeat(100_000)}1]`;
+  const body = Buffer.from(`{"result":${list},"x":1,"id":7}`);
+
+  it('are read in steps of 64 kB', async () => {
+    let steps = 0;
+    const counted = new OwnedSteps('owner');
+    counted.next = () => {
+      steps++;
+      return undefined;
+    };
+    expect(await membersInSteps(body, counted)).toEqual(membersOf(body));
+    expect(steps).toBe(Math.floor(list.length / 65_536));
+  });
+
+  it.each([
+    ['a member that is larger than any error', `{"x":[${'{},'.repeat(1_400_000)}`],
+    ['members that together are', `{${'"x":"0123456789",'.repeat(100)}"y":"${'0'.repeat(4_000_000)}"`],
+    ['very many members', `{${'"x":1,'.repeat(129)}`],
+  ])('are not read further than %s', (_, start) => {
+    // What follows is no JSON, and is not looked at.
+    expect(() => membersOf(Buffer.from(`${start},~`))).toThrow(TooManyValues);
   });
 });

@@ -229,12 +229,16 @@ describe('a response over WebSocket', () => {
     expect(received()).toEqual([1, 1]);
   });
 
-  it('that is not JSON is a failure of all calls in flight', async () => {
+  const list = `[${'{},'.repeat(150_000)}1]`;
+  it.each([
+    ['is not JSON', '<html></html>'],
+    ['is large and has no id at its ends', `{"x":${list},"id":1,"y":${list}}`],
+  ])('that %s is a failure of all calls in flight', async (_, text) => {
     const { node, request, received } = await overWebSocket({ others: [await anotherNode()] }, never);
     await request();
     let held = 0;
     node.onCall(({ sendText }) => {
-      if (++held === 2) sendText('<html></html>');
+      if (++held === 2) sendText(text);
     });
     const responses = await withoutTime(() => Promise.all([request(2), request(3)]));
     expect(responses.map(({ result }) => result)).toEqual([word(99), word(99)]);
