@@ -6,8 +6,7 @@ import type { Log } from '../config/log.ts';
 import { ChainPeers } from '../chain/chain-peers.ts';
 import { ChainPoller } from '../chain/poller.ts';
 import type { Holder } from '../memory/holder.ts';
-import type { SocketMetrics } from '../metrics/metrics.ts';
-import { subscriptionMetrics, type KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
+import type { NetworkMetrics, SubscriptionMetrics } from '../metrics/series.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
 import { fetchBlockFrom } from './fetch-block.ts';
 import { UnservedMethods } from './unserved-methods.ts';
@@ -81,7 +80,7 @@ export class OpenNetwork implements Network {
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
   readonly document: Network['document'];
-  readonly sockets: SocketMetrics;
+  readonly metrics: NetworkMetrics;
   readonly use = new UseCount();
   readonly #parts: NetworkParts;
   readonly #verificationOf: (method: string) => MethodVerification;
@@ -110,11 +109,10 @@ export class OpenNetwork implements Network {
     this.bounds = replaceable.bounds;
     this.otherUnits = compileOtherUnits([replaceable.units, parts.unitsTable]);
     this.publicAccess = openPublicAccess(config, replaceable.public, parts, previous);
-    this.sockets = metrics.socketMetrics(slug);
+    this.metrics = metrics.networkMetrics(slug, replaceable.private?.fallbackAfterMs !== undefined);
     const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
-    const headMetrics = metrics.heads.networkMetrics(slug);
     const peers = parts.link && new ChainPeers(parts.link, slug, chainId);
-    const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log, peers });
+    const chain = reusable?.chain ?? new ChainPoller(headSources, this.metrics, { isDevelopment, log, peers });
     this.chain = chain;
     const verify = verifyOptions(replaceable.verify);
     const levels = Object.values(verify.levels);
@@ -123,7 +121,6 @@ export class OpenNetwork implements Network {
     this.#verificationOf = (method) => verificationOf(method, verify);
     this.isVerified = Object.keys(verify.agree).length > 0 || levels.some((level) => isStronger(level, 'observe'));
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
-    const onQueued = metrics.queueMetric(slug);
     const evidenceInFlight = new CoalescedCalls(chain);
     const routerOptions = {
       permitted,
@@ -134,9 +131,9 @@ export class OpenNetwork implements Network {
       confirmNull: verify.nulls,
       isDevelopment,
       ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
-      metrics: metrics.routing.networkMetrics(slug, replaceable.private?.fallbackAfterMs !== undefined),
+      metrics: this.metrics,
       // Calls in progress still count towards the concurrency.
-      slots: reusable?.router.slots ?? openSlots(bounds.networkConcurrency, bounds.networkQueueMax, onQueued),
+      slots: reusable?.router.slots ?? openSlots(bounds.networkConcurrency, bounds.networkQueueMax, this.metrics.queued),
       verifier: new Verifier({
         ...{ upstreams, permitted, chain, differences: this.differences, log },
         hasAudits: levels.includes('observe'),
@@ -152,7 +149,7 @@ export class OpenNetwork implements Network {
       ...{ chain, log },
     };
     this.router = new Router(upstreams, routerOptions, reusable?.router);
-    this.coalesced = new CoalescedCalls(chain, metrics.coalescedMetric(slug));
+    this.coalesced = new CoalescedCalls(chain, this.metrics.coalesced);
     const cache = replaceable.cache === 'off' ? undefined : parts.cache;
     this.#cacheParts = { config, cache, durable: parts.durable, chain, metrics };
     this.final = openFinalChain(this.#cacheParts, fetchBlockFrom(this.router), reusable?.final);
@@ -236,7 +233,7 @@ export class OpenNetwork implements Network {
       blockByNumber: specOf(nodeMethods.blockByNumber, specs),
       candidates: router.options.permitted.candidatesOf(spec.name) ?? router.all,
       head: () => chain.view.number,
-      metrics: metrics.routing.rangeMetrics(config.slug),
+      metrics: this.metrics,
       cache: cache && final && new PartCache({ cache, durable, final, network, method: spec.name, count }),
     });
   }
@@ -284,7 +281,7 @@ function openSubscriptions(
   log: Log,
 ): NetworkSubscriptions {
   const metricsByKind = Object.fromEntries(
-    subscriptionKinds.map((kind) => [kind, subscriptionMetrics(metrics.registry, slug, kind)]),
+    subscriptionKinds.map((kind) => [kind, metrics.subscriptionMetrics(slug, kind)]),
   );
   return new NetworkSubscriptions({
     slug,
@@ -294,7 +291,7 @@ function openSubscriptions(
     logs: specOf(nodeMethods.logs, specs),
     blockReceipts: specOf(nodeMethods.blockReceipts, specs),
     transactionByHash: specOf(nodeMethods.transactionByHash, specs),
-    metrics: metricsByKind as Record<SubscriptionKind, KindSubscriptionMetrics>,
+    metrics: metricsByKind as Record<SubscriptionKind, SubscriptionMetrics>,
     usage: usage.methodUsage(slug, NOTIFICATION_METHOD),
     log,
   });

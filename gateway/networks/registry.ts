@@ -12,7 +12,7 @@ import {
 } from '../chain/chain-peers.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import { LocalChains } from './local-chains.ts';
-import { removeSeries } from '../metrics/remove-series.ts';
+import { removeSeries } from '../metrics/series.ts';
 import { NetworkFinder } from './find-network.ts';
 import type { Configuration } from '../network-files/configuration.ts';
 import {
@@ -85,7 +85,7 @@ export class NetworkRegistry {
         ?.router.all.find(({ name }) => name === upstream)
         ?.followPoll(failed);
     });
-    parts.metrics.routing.active = () =>
+    parts.metrics.activeUpstreams = () =>
       this.finder.all.flatMap(({ config: { slug }, router, chain }) =>
         router.all.map((upstream) => {
           const { name, circuit, drain, isUsed, concurrency, withoutBatches } = upstream;

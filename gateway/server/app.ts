@@ -31,6 +31,7 @@ import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
+import { pressures } from '../memory/memory-pressure.ts';
 import { differencesReader, MachineLists } from './ops/machine-lists.ts';
 import { MachineMetrics } from './ops/machine-metrics.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -116,7 +117,8 @@ export async function openGateway(
   await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS, log);
   const metrics = new Metrics();
   const machineMetrics = new MachineMetrics(metrics.registry, link);
-  metrics.watchWorkers(() => machineMetrics.workers);
+  metrics.watchValue('gatehouse_workers', () => machineMetrics.workers.running);
+  metrics.watchCounts('gatehouse_worker_ends_total', () => machineMetrics.workers.ends);
   const store = await openImportedStore(settings, log, REDIS_OPEN_TIMEOUT_MS);
   const keys = new KeyStore(store, log);
   const leases = link && new WorkerSlots(link);
@@ -130,9 +132,11 @@ export async function openGateway(
     log,
   });
   const limiter = openLimiter(settings, log, link);
-  metrics.watchKeys(() => ({ isUp: store.isUp && !store.isFull, counts: authenticator.counts }));
-  metrics.watchLimits(() => limiter.counts);
-  metrics.watchPublic(() => limiter.public);
+  metrics.watchValue('gatehouse_key_store_up', () => Number(store.isUp && !store.isFull));
+  metrics.watchCounts('gatehouse_key_lookups_total', () => authenticator.counts);
+  metrics.watchCounts('gatehouse_limit_checks_total', () => limiter.counts);
+  metrics.watchCounts('gatehouse_public_charges_total', () => limiter.public.counts);
+  metrics.watchValue('gatehouse_public_addresses', () => limiter.public.size);
   if (settings.METRICS_PER_KEY === 'on') metrics.watchQuotas(() => limiter.quotas());
   const usageStore = new UsageStore(store, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
@@ -145,9 +149,14 @@ export async function openGateway(
   const limitMb = settings.MEMORY_LIMIT_MB;
   const guard = new MemoryGuard(limitMb === undefined ? undefined : limitMb * 2 ** 20);
   const memory = new MemoryBudget({ requestsMax: bounds.requestsMax, maxBytes: settings.BODIES_MAX_BYTES, guard });
-  metrics.watchMemory(() => memory);
+  metrics.watchValue('gatehouse_memory_pressure', () => pressures.indexOf(guard.state));
+  metrics.watchValue('gatehouse_buffered_bytes', () => memory.bytes);
+  metrics.watchCounts('gatehouse_memory_rejections_total', () => memory.counts);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
-  if (cache !== undefined) metrics.watchCache(() => cache.counts);
+  if (cache !== undefined) {
+    metrics.watchValue('gatehouse_cache_entries', () => cache.counts.entries);
+    metrics.watchValue('gatehouse_cache_bytes', () => cache.counts.bytes);
+  }
   const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS);
   const networks = new NetworkRegistry(
     {
@@ -194,7 +203,7 @@ export async function openGateway(
   }
 
   const redisMemory = store.readMemory && new RedisMemoryWatch(store.readMemory, log, isFirstWorker);
-  if (redisMemory !== undefined) metrics.watchRedis(() => redisMemory.usedPart);
+  if (redisMemory !== undefined) metrics.watchValue('gatehouse_redis_memory_used_ratio', () => redisMemory.usedPart);
   let isDraining = false;
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
@@ -335,7 +344,7 @@ export async function openGateway(
   if (link !== undefined) link.on('history', () => [link.id, metrics.history.totals()]);
   const readOthers =
     link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));
-  if (historyStore !== undefined) metrics.history.start(() => metrics.routing.active(), readOthers);
+  if (historyStore !== undefined) metrics.history.start(() => metrics.activeUpstreams(), readOthers);
   const close = async (delayMs?: number): Promise<void> => {
     metrics.history.stop();
     events.close();
