@@ -14,7 +14,7 @@ import { Metrics } from '../../gateway/metrics/metrics.ts';
 import type { Configuration } from '../../gateway/network-files/configuration.ts';
 import { upstreamIdentity } from '../../gateway/network-files/network-config.ts';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
-import { OpenNetwork } from '../../gateway/networks/network.ts';
+import { openNetwork, type OpenNetwork } from '../../gateway/networks/network.ts';
 import { compileParamChecks } from '../../gateway/spec/check-params.ts';
 import { methodFacts } from '../../gateway/spec/method-facts.ts';
 import { methods as specs } from '../../gateway/spec/methods.generated.ts';
@@ -80,7 +80,7 @@ export class SimulatedGateway {
       };
       openUpstreams.set(upstreamIdentity(config, upstream), new Upstream(upstream, upstream, parts));
     }
-    this.#network = new OpenNetwork(config, {
+    this.#network = openNetwork(config, {
       ...{ settings, bounds: processBounds, specs, unitsTable: {}, metrics, log: this.#log, openUpstreams },
       ...compiled,
       usage: new UsageLedger(usageStore),

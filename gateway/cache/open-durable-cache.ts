@@ -26,7 +26,7 @@ export function openDurableCache(settings: DurableCacheSettings, metrics: Metric
   }
   if (maxBytes === 0) return undefined;
   const cache = new DiskCache(cachePathIn(settings.DATA_DIR), maxBytes, metrics.durableCache(), log);
-  metrics.watchDiskCache(() => cache.bytes);
+  metrics.watchValue('gatehouse_cache_disk_bytes', () => cache.bytes);
   return cache;
 }
 

@@ -5,7 +5,7 @@ import type { NetworkResponse } from '../cache/response-cache.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import type { CallMetric } from '../metrics/call-metrics.ts';
-import type { SocketMetrics } from '../metrics/metrics.ts';
+import type { NetworkMetrics } from '../metrics/series.ts';
 import type { Differences } from '../observability/differences.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { OtherUnits } from '../network-files/options/units-option.ts';
@@ -71,8 +71,7 @@ export interface NetworkOf<Serve> {
     /** @param origin that the caller uses */
     readonly responseAt: (origin: string | undefined) => LargeResponse;
   };
-  /** Metrics of client WebSockets. */
-  readonly sockets: SocketMetrics;
+  readonly metrics: NetworkMetrics;
   /** Counts each request from its lookup to the response. A replaced network is closed after its last request. */
   readonly use: { begin(): void; end(): void; whenUnused(): Promise<void> };
 }

@@ -1,7 +1,7 @@
 import type { Gate } from '../admission/gate.ts';
 import type { Verifier } from '../verify/verifier.ts';
 import type { ChainPoller } from '../chain/poller.ts';
-import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
+import type { NetworkMetrics } from '../metrics/series.ts';
 import type { Balance, ReplaceableConfig } from '../network-files/network-config.ts';
 import type { VerifyOptions } from '../network-files/options/verify-option.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
@@ -30,7 +30,7 @@ interface RouterOptions extends InspectOptions {
   readonly balance: Balance;
   /** An upstream further behind is skipped; undefined: by the block time of the network. */
   readonly maxLagBlocks: number | undefined;
-  readonly metrics: NetworkRoutingMetrics;
+  readonly metrics: NetworkMetrics;
   readonly chain: ChainPoller<Upstream>;
   readonly slots: Gate;
   readonly verifier: Verifier;

@@ -1,6 +1,6 @@
 import { clock, type Timer } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
-import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
+import type { NetworkMetrics, UpstreamSeries } from '../metrics/series.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock, type WitnessRule } from './chain.ts';
@@ -40,7 +40,7 @@ export interface PolledUpstream extends HeaderSource {
   readonly isOnOtherChain: boolean;
   /** Since its head was last polled, it failed or returned an older one: its node may have started anew. */
   isHeadUncertain: boolean;
-  readonly metrics: UpstreamHeadMetrics;
+  readonly metrics: UpstreamSeries;
   /** Checks the chain id again. @returns whether it is that of the network; false also without a response. Never rejects. */
   verifyChain(): Promise<boolean>;
   /** It gets no calls, and the network file forbids polls until it does. @param isNeeded a call needs its head: only if drained */
@@ -107,7 +107,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #chain: Chain<U>;
   readonly #times: PollTimes;
   readonly #log: Log;
-  readonly #metrics: NetworkHeadMetrics;
+  readonly #metrics: NetworkMetrics;
   readonly #peers: ChainPeers | undefined;
   readonly #polls = new Map<U, Polls>();
   #probed: readonly Probed[] = [];
@@ -145,7 +145,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #timerAt = Infinity;
   #isClosed = false;
 
-  constructor(upstreams: readonly U[], metrics: NetworkHeadMetrics, options: PollerOptions) {
+  constructor(upstreams: readonly U[], metrics: NetworkMetrics, options: PollerOptions) {
     this.#times = { ...defaultTimes, ...options.times };
     this.#log = options.log;
     this.#metrics = metrics;

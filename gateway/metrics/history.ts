@@ -1,10 +1,27 @@
 import type { Registry } from 'prom-client';
 import { clock, type Timer } from '../clock/clock.ts';
-import { DURATION_BUCKETS_S } from './counters.ts';
+import { DURATION_BUCKETS_S, quantileMs } from './counters.ts';
 import { histogram, numbers } from './instruments.ts';
 import { outcomeClassOf } from './outcome-class.ts';
-import { quantileMs } from './quantile.ts';
-import type { ActiveUpstream } from './routing-metrics.ts';
+
+export type CircuitState = 'closed' | 'half-open' | 'open';
+
+/** An upstream of the active configuration. */
+export interface ActiveUpstream {
+  readonly network: string;
+  readonly upstream: string;
+  readonly circuit: CircuitState;
+  /** Unix time in seconds at which it was drained; undefined: it is not. */
+  readonly drainedS: number | undefined;
+  /** Whether it has responded or failed before, and its state is not `overtaken`. */
+  readonly isMeasured: boolean;
+  /** Blocks behind the head; undefined: unknown. */
+  readonly lag: number | undefined;
+  /** The calls that may be in progress there. */
+  readonly concurrencyLimit: number;
+  /** The calls of client batches are sent singly. */
+  readonly isWithoutBatches: boolean;
+}
 
 /** The ranges that can be shown, with the length of a step. Each step is a multiple of that of `1h`. */
 export const historyRanges = {

@@ -1,34 +1,25 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { clock } from '../clock/clock.ts';
 import { version } from '../config/package.ts';
-import { pressures, type Pressure } from '../memory/memory-pressure.ts';
 import { AuditMetrics } from './audit-metrics.ts';
 import { CallMetric } from './call-metrics.ts';
-import { HeadMetrics, type UpstreamHeadMetrics } from './head-metrics.ts';
-import { History, type Availability, type HistoryBucket } from './history.ts';
-import { histogram, instrumentNames, numbers, openMetric, watch } from './instruments.ts';
-import { RoutingMetrics, type SelectionMetrics } from './routing-metrics.ts';
+import { History, type ActiveUpstream, type Availability, type CircuitState, type HistoryBucket } from './history.ts';
+import { instrumentNames, numbers, openMetric, watch, type NumberNameWith } from './instruments.ts';
+import {
+  networkMetrics,
+  subscriptionMetrics,
+  upstreamMetrics,
+  type NetworkMetrics,
+  type SubscriptionMetrics,
+  type UpstreamSeries,
+} from './series.ts';
 
-/** The metrics of one upstream. Times are in seconds. */
-export interface UpstreamMetrics extends SelectionMetrics, UpstreamHeadMetrics {
-  succeeded(durationS: number): void;
-  failed(failure: string, durationS: number): void;
-  unusable(failure: string): void;
-  /** A forwarded result deviates from the spec. */
-  deviated(method: string): void;
+/** The metrics of one upstream. */
+export interface UpstreamMetrics extends UpstreamSeries {
   /** The requests of the last ten minutes, oldest first. */
   history(): readonly HistoryBucket[];
   /** Availability of the last 24 hours. */
   availability(): Availability | undefined;
-}
-
-/** The metrics of the WebSockets of one network. */
-export interface SocketMetrics {
-  opened(): void;
-  /** @param reason from a closed list */
-  closed(reason: string): void;
-  /** A message was received. */
-  received(): void;
 }
 
 /** Counts the outcome of one read or write of the durable cache. */
@@ -36,16 +27,21 @@ export type DurableCacheMetric = (
   outcome: 'found' | 'miss' | 'late' | 'failed' | 'not-requested' | 'written' | 'not-written',
 ) => void;
 
-interface WatchedMemory {
-  readonly bytes: number;
-  readonly counts: Readonly<Record<string, number>>;
-  readonly guard?: { readonly state: Pressure } | undefined;
-}
-
 export interface WorkerCounts {
   readonly running: number;
   readonly ends: Readonly<Record<string, number>>;
 }
+
+const circuitNumbers: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 1, open: 2 };
+
+/** The gauges of the upstreams of the active configuration; undefined: the upstream has no value. */
+const activeGauges = [
+  ['gatehouse_upstream_up', ({ circuit }) => Number(circuit === 'closed')],
+  ['gatehouse_upstream_circuit_state', ({ circuit }) => circuitNumbers[circuit]],
+  ['gatehouse_upstream_concurrency_limit', ({ concurrencyLimit }) => concurrencyLimit],
+  ['gatehouse_upstream_batches_off', ({ isWithoutBatches }) => Number(isWithoutBatches)],
+  ['gatehouse_upstream_drained_timestamp_seconds', ({ drainedS }) => drainedS],
+] as const satisfies readonly [NumberNameWith<2>, (upstream: ActiveUpstream) => number | undefined][];
 
 let ofProcess: Registry | undefined;
 
@@ -59,14 +55,24 @@ function metricsOfProcess(): Registry {
 export class Metrics {
   readonly registry = Registry.merge([metricsOfProcess()]);
   readonly audits = new AuditMetrics(this.registry);
-  readonly heads = new HeadMetrics(this.registry);
-  readonly routing = new RoutingMetrics(this.registry);
   /** History that pages show. */
   readonly history = new History(this.registry);
+  /**
+   * The upstreams of the active configuration, read at each scrape. A replaced upstream that still has a call in progress
+   * thus cannot overwrite the state of its successor of the same name.
+   */
+  activeUpstreams: () => readonly ActiveUpstream[] = () => [];
 
   constructor() {
     for (const name of instrumentNames) openMetric(this.registry, name);
     numbers(this.registry, 'gatehouse_build_info').labels(version, process.version).set(1);
+    for (const [name, valueOf] of activeGauges)
+      watch(this.registry, name, (set) => {
+        for (const one of this.activeUpstreams()) {
+          const value = valueOf(one);
+          if (value !== undefined) set(value, one.network, one.upstream);
+        }
+      });
   }
 
   /** @param method the name of a method of the network, else `other` */
@@ -74,19 +80,14 @@ export class Metrics {
     return new CallMetric(this.registry, network, method);
   }
 
-  /** @returns a function to call with 1 when a call is queued, and with -1 when it leaves the queue */
-  queueMetric(network: string): (change: 1 | -1) => void {
-    const queued = numbers(this.registry, 'gatehouse_calls_queued').labels(network);
-    queued.add(0);
-    return queued.add.bind(queued);
+  /** @param mayReveal whether its private transactions may be sent to other upstreams than its relays */
+  networkMetrics(network: string, mayReveal = false): NetworkMetrics {
+    return networkMetrics(this.registry, network, mayReveal);
   }
 
-  /** @returns a function to call for each coalesced call */
-  coalescedMetric(network: string): () => void {
-    const coalesced = numbers(this.registry, 'gatehouse_calls_coalesced_total').labels(network);
-    return () => {
-      coalesced.add();
-    };
+  /** @param kind from a closed list */
+  subscriptionMetrics(network: string, kind: string): SubscriptionMetrics {
+    return subscriptionMetrics(this.registry, network, kind);
   }
 
   /** @returns a function to call for each lookup in the response cache */
@@ -100,46 +101,10 @@ export class Metrics {
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamMetrics {
-    const seconds = histogram(this.registry, 'gatehouse_upstream_attempt_duration_seconds').labels(network, upstream);
-    const attempts = numbers(this.registry, 'gatehouse_upstream_attempts_total');
-    const successes = attempts.labels(network, upstream, 'response');
     return {
-      ...this.routing.upstreamMetrics(network, upstream),
-      succeeded: (durationS) => {
-        successes.add();
-        seconds.observe(durationS);
-      },
-      failed: (failure, durationS) => {
-        attempts.labels(network, upstream, failure).add();
-        seconds.observe(durationS);
-      },
-      deviated: (method) => {
-        numbers(this.registry, 'gatehouse_upstream_result_deviations_total').labels(network, upstream, method).add();
-      },
-      unusable: (failure) => {
-        numbers(this.registry, 'gatehouse_upstream_unusable_responses_total').labels(network, upstream, failure).add();
-      },
-      ...this.heads.upstreamMetrics(network, upstream),
+      ...upstreamMetrics(this.registry, network, upstream),
       history: () => this.history.bucketsOf(network, upstream),
       availability: () => this.history.availabilityOf(network, upstream),
-    };
-  }
-
-  socketMetrics(network: string): SocketMetrics {
-    const open = numbers(this.registry, 'gatehouse_websockets_open').labels(network);
-    const messages = numbers(this.registry, 'gatehouse_websocket_messages_total').labels(network);
-    open.add(0);
-    return {
-      opened: () => {
-        open.add(1);
-      },
-      closed: (reason) => {
-        open.add(-1);
-        numbers(this.registry, 'gatehouse_websockets_closed_total').labels(network, reason).add();
-      },
-      received: () => {
-        messages.add();
-      },
     };
   }
 
@@ -191,66 +156,16 @@ export class Metrics {
     };
   }
 
-  /** @param bytes of the entries on disk, called at each scrape */
-  watchDiskCache(bytes: () => number): void {
-    this.#watchValue('gatehouse_cache_disk_bytes', bytes);
-  }
-
-  /** @param read size of the cache in memory, called at each scrape */
-  watchCache(read: () => { readonly entries: number; readonly bytes: number }): void {
-    this.#watchValue('gatehouse_cache_entries', () => read().entries);
-    this.#watchValue('gatehouse_cache_bytes', () => read().bytes);
-  }
-
-  /** @param read the memory budget, called at each scrape */
-  watchMemory(read: () => WatchedMemory): void {
-    this.#watchValue('gatehouse_memory_pressure', () => pressures.indexOf(read().guard?.state ?? 'normal'));
-    this.#watchValue('gatehouse_buffered_bytes', () => read().bytes);
-    this.#watchCounts('gatehouse_memory_rejections_total', () => read().counts);
-  }
-
-  /** @param read the limiter's counts, called at each scrape */
-  watchLimits(read: () => Readonly<Record<string, number>>): void {
-    this.#watchCounts('gatehouse_limit_checks_total', read);
-  }
-
-  /** @param read the charges of callers without a key, called at each scrape */
-  watchPublic(read: () => { counts: Readonly<Record<string, number>>; readonly size: number }): void {
-    this.#watchCounts('gatehouse_public_charges_total', () => read().counts);
-    this.#watchValue('gatehouse_public_addresses', () => read().size);
-  }
-
-  /** @param read the workers of the machine, called at each scrape */
-  watchWorkers(read: () => WorkerCounts): void {
-    this.#watchValue('gatehouse_workers', () => read().running);
-    this.#watchCounts('gatehouse_worker_ends_total', () => read().ends);
-  }
-
-  /** @param read the key store's state and the authenticator's counts, called at each scrape */
-  watchKeys(read: () => { isUp: boolean; counts: Readonly<Record<string, number>> }): void {
-    this.#watchValue('gatehouse_key_store_up', () => Number(read().isUp));
-    this.#watchCounts('gatehouse_key_lookups_total', () => read().counts);
-  }
-
-  /** @param read the part of Redis' memory that is used, called at each scrape; undefined: not known */
-  watchRedis(read: () => number | undefined): void {
-    this.#watchValue('gatehouse_redis_memory_used_ratio', read);
-  }
-
-  #watchValue(
-    name: `gatehouse_${'cache_disk_bytes' | 'cache_entries' | 'cache_bytes' | 'memory_pressure' | 'buffered_bytes' | 'public_addresses' | 'workers' | 'key_store_up' | 'redis_memory_used_ratio'}`,
-    read: () => number | undefined,
-  ): void {
+  /** @param read the value, called at each scrape; undefined: not known */
+  watchValue(name: NumberNameWith<0>, read: () => number | undefined): void {
     watch(this.registry, name, (set) => {
       const value = read();
       if (value !== undefined) set(value);
     });
   }
 
-  #watchCounts(
-    name: `gatehouse_${'memory_rejections' | 'limit_checks' | 'public_charges' | 'worker_ends' | 'key_lookups'}_total`,
-    read: () => Readonly<Record<string, number>>,
-  ): void {
+  /** @param read the count for each value of the label, called at each scrape */
+  watchCounts(name: NumberNameWith<1>, read: () => Readonly<Record<string, number>>): void {
     watch(this.registry, name, (set) => {
       for (const [label, count] of Object.entries(read())) set(count, label);
     });

@@ -1,16 +1,27 @@
-import { Differences } from '../observability/differences.ts';
+import { Gate } from '../admission/gate.ts';
+import type { SlotLeases } from '../admission/slot-lease.ts';
 import { PublicAccess } from '../auth/public-access.ts';
-import type { FinalChain } from '../cache/final-chain.ts';
-import { openFinalChain, openMethodCache, type CacheParts } from '../cache/open-method-cache.ts';
-import type { Log } from '../config/log.ts';
+import type { DurableCache } from '../cache/durable-cache.ts';
+import type { FetchBlock } from '../cache/final-chain.ts';
+import { openFinalChain, openMethodCache } from '../cache/open-method-cache.ts';
+import type { ResponseCache } from '../cache/response-cache.ts';
+import type { Network, NetworkMethod } from '../call/call.ts';
+import { CoalescedCalls } from '../call/coalesce.ts';
+import { sendToOther, requestEvidence, requestUpstreams } from '../call/own-calls.ts';
+import { layersOf } from '../call/handle-call.ts';
+import { Router } from '../call/router.ts';
+import { verificationOf, type MethodVerification } from '../call/verification.ts';
 import { ChainPeers } from '../chain/chain-peers.ts';
 import { ChainPoller } from '../chain/poller.ts';
-import type { SocketMetrics } from '../metrics/metrics.ts';
-import { subscriptionMetrics, type KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
+import { clock } from '../clock/clock.ts';
+import type { Log } from '../config/log.ts';
+import type { ProcessBounds } from '../config/process-bounds.ts';
+import type { Settings } from '../config/settings.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { MemoryBudget } from '../memory/memory-budget.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { SubscriptionMetrics } from '../metrics/series.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
-import { fetchBlockFrom } from './fetch-block.ts';
-import { UnservedMethods } from './unserved-methods.ts';
-import { UseCount } from './use-count.ts';
 import {
   chainIdentity,
   upstreamIdentity,
@@ -21,224 +32,233 @@ import {
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
 import { isWildcard } from '../network-files/options/method-pattern.ts';
-import type { OtherUnits } from '../network-files/options/units-option.ts';
 import { isStronger, verifyOptions } from '../network-files/options/verify-option.ts';
-import { CoalescedCalls } from '../call/coalesce.ts';
-import { layersOf } from '../call/handle-call.ts';
-import { sendToOther, requestEvidence, requestUpstreams } from '../call/own-calls.ts';
-import { verificationOf, type MethodVerification } from '../call/verification.ts';
-import type { Network, NetworkMethod } from '../call/call.ts';
-import { Router } from '../call/router.ts';
-import { lazyDocument } from './lazy-document.ts';
-import type { NetworkParts } from './network-parts.ts';
-import { POLL_TOPIC, type PollMessage } from '../upstreams/health/own-requests.ts';
 import { normalise } from '../normalise/normalise.ts';
+import { Differences } from '../observability/differences.ts';
+import type { ShownParams } from '../observability/shown-params.ts';
 import { PartCache } from '../ranges/part-cache.ts';
 import { RangeLimits } from '../ranges/range-limits.ts';
 import { RangedMethod } from '../ranges/ranged-method.ts';
-import { FailsafeTable } from '../routing/failsafe-table.ts';
 import { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
-import { compileBounds, type Bounds } from '../spec/bounds.ts';
+import { FailsafeTable } from '../routing/failsafe-table.ts';
+import { compileBounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, NOTIFICATION_METHOD } from '../spec/handlers.ts';
 import { developmentMethodsIn, passThroughSpec } from '../spec/method-facts.ts';
-import { methods, nodeMethods } from '../spec/methods.generated.ts';
+import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
-import { compileOtherUnits, compileUnits } from '../spec/request-units.ts';
+import { methods, nodeMethods } from '../spec/methods.generated.ts';
+import { documentedUrls, documentOf, OpenRpcText, serversAt } from '../spec/openrpc-document.ts';
+import { compileOtherUnits, compileUnits, type UnitsTable } from '../spec/request-units.ts';
+import type { ResultCheck } from '../spec/result-check.ts';
 import { FilterPeers } from '../subscriptions/filter-peers.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions, type SubscriptionSources } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
-import { Gate } from '../admission/gate.ts';
-import { RpcError } from '../jsonrpc/errors.ts';
-import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
+import { POLL_TOPIC, type PollMessage } from '../upstreams/health/own-requests.ts';
+import { jsonResponse, parseResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import { Upstream } from '../upstreams/upstream.ts';
+import type { UsageLedger } from '../usage/usage-ledger.ts';
 import { Verifier } from '../verify/verifier.ts';
+import type { WorkerLink } from '../workers/worker-link.ts';
+import type { LocalChains } from './local-chains.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
 import { ServedMethods } from './served-methods.ts';
+import { UnservedMethods } from './unserved-methods.ts';
+import { UseCount } from './use-count.ts';
 
 /** A call that waits longer is rejected, because the calls before it make no progress either. */
 const MAX_WAIT_MS = 1_000;
+/** Time to fetch a block for the cache. Long, because no call waits for it. */
+const FETCH_TIMEOUT_MS = 10_000;
 
-/** A network, built once for each version of its file. Its constructor sends no request. */
-export class OpenNetwork implements Network {
-  readonly config: NetworkConfig;
-  readonly bounds: Bounds;
-  readonly publicAccess: PublicAccess | undefined;
-  readonly methods: ServedMethods;
-  readonly otherMethods: NetworkMethod;
-  readonly otherUnits: OtherUnits;
-  readonly unserved: UnservedMethods;
-  readonly router: Router;
-  readonly auditsOf: Network['auditsOf'];
-  readonly differences: Differences;
-  readonly isVerified: boolean;
-  readonly coalesced: CoalescedCalls;
-  readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
-  readonly chain: ChainPoller<Upstream>;
-  readonly final: FinalChain | undefined;
-  readonly subscriptions: NetworkSubscriptions;
-  readonly filters: NetworkFilters;
-  readonly document: Network['document'];
-  readonly sockets: SocketMetrics;
-  readonly use = new UseCount();
-  readonly #parts: NetworkParts;
-  readonly #verificationOf: (method: string) => MethodVerification;
-  readonly #cacheParts: CacheParts;
+/** The parts that all networks of a gateway share. */
+export interface NetworkParts {
+  readonly settings: Settings;
+  readonly bounds: ProcessBounds;
+  readonly specs: readonly MethodSpec[];
+  /** Request units in place of those in schemas/methods, for all networks. */
+  readonly unitsTable: UnitsTable;
+  readonly checks: ReadonlyMap<string, ParamCheck>;
+  readonly resultCheck: ResultCheck;
+  readonly metrics: Metrics;
+  readonly usage: UsageLedger;
+  readonly log: Log;
+  /** Undefined: no parameters are shown. */
+  readonly shownParams?: ShownParams;
+  /** Undefined: upstream responses are not accounted. */
+  readonly memory?: MemoryBudget;
+  /** Undefined: responses are not cached. */
+  readonly cache: ResponseCache | undefined;
+  /** Undefined: results are in memory only. */
+  readonly durable: DurableCache | undefined;
+  /** Undefined: the gateway has one worker. */
+  readonly link?: WorkerLink | undefined;
+  /** Leases of the slots that the workers share, with `link`. */
+  readonly leases?: SlotLeases | undefined;
+  readonly localChains: LocalChains;
+  /** All open upstreams by identity. A rebuilt network reuses those of equal identity and adds new ones. */
+  readonly openUpstreams: Map<string, Upstream>;
+}
 
-  /**
-   * In the active networks, it changes nothing but the options of upstreams with `replaces: 'nothing'`.
-   * @param previous the active network with the same slug, if any
-   */
-  constructor(config: NetworkConfig, parts: NetworkParts, previous?: Network) {
-    const { settings, bounds, metrics, specs } = parts;
-    const { slug, methods: names, openMethods, developmentMethods } = config;
-    const replaceable: ReplaceableConfig = config;
-    const { chainId, development }: ChainConfig = config;
-    const log = parts.log.child({ network: slug });
-    const isReusable = previous !== undefined && chainIdentity(previous.config) === chainIdentity(config);
-    // The chain is the same, and subscribers depend on its heads.
-    const reusable = isReusable ? previous : undefined;
-    const upstreams = openUpstreams(config, parts, log);
-    const permitted = new PermittedUpstreams(replaceable, upstreams);
-    const isDevelopment = isDevelopmentChain({ chainId, development, upstreams: replaceable.upstreams });
-    const named = names.map((name) => specOf(name, specs));
-
-    this.config = config;
-    this.#parts = parts;
-    this.bounds = replaceable.bounds;
-    this.otherUnits = compileOtherUnits([replaceable.units, parts.unitsTable]);
-    this.publicAccess = openPublicAccess(config, replaceable.public, parts, previous);
-    this.sockets = metrics.socketMetrics(slug);
-    const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
-    const headMetrics = metrics.heads.networkMetrics(slug);
-    const peers = parts.link && new ChainPeers(parts.link, slug, chainId);
-    const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log, peers });
-    this.chain = chain;
-    const verify = verifyOptions(replaceable.verify);
-    const levels = Object.values(verify.levels);
-    this.auditsOf = (upstream) => metrics.audits.countsOf(slug, upstream);
-    this.differences = reusable?.differences ?? new Differences(parts.shownParams);
-    this.#verificationOf = (method) => verificationOf(method, verify);
-    this.isVerified = Object.keys(verify.agree).length > 0 || levels.some((level) => isStronger(level, 'observe'));
-    const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
-    const onQueued = metrics.queueMetric(slug);
-    const evidenceInFlight = new CoalescedCalls(chain);
-    const routerOptions = {
-      permitted,
-      transactions: replaceable.transactions,
-      relays: replaceable.private,
-      failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
-      checkResult: parts.resultCheck,
-      confirmNull: verify.nulls,
-      isDevelopment,
-      ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
-      metrics: metrics.routing.networkMetrics(slug, replaceable.private?.fallbackAfterMs !== undefined),
-      // Calls in progress still count towards the concurrency.
-      slots: reusable?.router.slots ?? openSlots(bounds.networkConcurrency, bounds.networkQueueMax, onQueued),
-      verifier: new Verifier({
-        ...{ upstreams, permitted, chain, differences: this.differences, log },
-        hasAudits: levels.includes('observe'),
-        openMetrics: () =>
-          metrics.audits.networkMetrics(
-            slug,
-            upstreams.map(({ name }) => name),
-          ),
-        request: (name, ...request) => requestEvidence(this.router, evidenceInFlight, specOf(name, specs), ...request),
-        sendToOther: (...call) => sendToOther(this.router, ...call),
-      }),
-      verificationOf: this.#verificationOf,
-      ...{ chain, log },
-    };
-    this.router = new Router(upstreams, routerOptions, reusable?.router);
-    this.coalesced = new CoalescedCalls(chain, metrics.coalescedMetric(slug));
-    const cache = replaceable.cache === 'off' ? undefined : parts.cache;
-    this.#cacheParts = { config, cache, durable: parts.durable, chain, metrics };
-    this.final = openFinalChain(this.#cacheParts, fetchBlockFrom(this.router), reusable?.final);
-    this.rangeLimits = reusable?.rangeLimits ?? new Map<string, RangeLimits<Upstream>>();
-    this.methods = new ServedMethods(named, config, (spec) => this.#openMethod(spec));
-    this.otherMethods = this.#openMethod(passThroughSpec('other'));
-    this.unserved = new UnservedMethods(config, {
-      folder: settings.NETWORKS_DIR,
-      developmentMethods: developmentMethodsIn(settings),
-      log,
-    });
-    this.subscriptions = reusable?.subscriptions ?? openSubscriptions(slug, chain, this.router, parts, log);
-    this.filters = reusable?.filters ?? openFilters(slug, this.subscriptions, parts);
-    const wildcards = [...openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
-    this.document = lazyDocument(slug, replaceable, wildcards, openMethods.except);
-  }
-
+/** An active network, with what its registry does after it is built. */
+export interface OpenNetwork extends Network {
   /** Moves the state that is shared with the previous network to the upstreams of this one. Never throws. */
-  adoptSharedState(): void {
-    this.publicAccess?.limitConcurrency();
-    this.final?.moveTo(fetchBlockFrom(this.router));
-    this.followDrains();
-  }
-
+  adoptSharedState(): void;
   /** A drained upstream has no part in the head, and no subscriptions. */
-  followDrains(): void {
-    const { witnesses: count }: ReplaceableConfig = this.config;
-    const { level } = this.#verificationOf(nodeMethods.blockByNumber);
-    const hold = level === 'require' ? 'always' : level === 'enforce' ? 'near' : 'no';
-    this.chain.replaceUpstreams(this.router.headSources.filter(isServing), this.router.all, { count, hold });
-    this.subscriptions.moveTo(sourcesIn(this.router));
-  }
+  followDrains(): void;
+}
 
-  #openMethod(spec: MethodSpec): NetworkMethod {
-    const { config, bounds, chain } = this;
-    const { units }: ReplaceableConfig = config;
-    const { checks, metrics, usage, unitsTable } = this.#parts;
-    const head = (): bigint | undefined => chain.view.number;
-    // The node's accounts and name, in place of those of the gateway.
-    const handler = config.developmentMethods.includes(spec.name) ? undefined : handlerOf(spec);
+/**
+ * Builds a network, once for each version of its file, and sends no request. In the active networks, it changes nothing but the
+ * options of upstreams with `replaces: 'nothing'`.
+ * @param previous the active network with the same slug, if any
+ */
+export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous?: Network): OpenNetwork {
+  const { settings, bounds: ofProcess, specs, unitsTable, link } = parts;
+  const { slug, openMethods, developmentMethods } = config;
+  const replaceable: ReplaceableConfig = config;
+  const { chainId, development }: ChainConfig = config;
+  const { bounds, units, witnesses } = replaceable;
+  const log = parts.log.child({ network: slug });
+  // The chain is the same, and subscribers depend on its heads.
+  const reusable = previous && chainIdentity(previous.config) === chainIdentity(config) ? previous : undefined;
+  const upstreams = openUpstreams(config, parts, log);
+  const permitted = new PermittedUpstreams(replaceable, upstreams);
+  const isDevelopment = isDevelopmentChain({ chainId, development, upstreams: replaceable.upstreams });
+  const named = config.methods.map((name) => specOf(name, specs));
+  const metrics = parts.metrics.networkMetrics(slug, replaceable.private?.fallbackAfterMs !== undefined);
+  const publicAccess = openPublicAccess(config, replaceable.public, parts, previous);
+
+  const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
+  const peers = link && new ChainPeers(link, slug, chainId);
+  const chain = reusable?.chain ?? new ChainPoller(headSources, metrics, { isDevelopment, log, peers });
+  const head = (): bigint | undefined => chain.view.number;
+
+  const differences = reusable?.differences ?? new Differences(parts.shownParams);
+  const verify = verifyOptions(replaceable.verify);
+  const levels = Object.values(verify.levels);
+  const ofMethod = (method: string): MethodVerification => verificationOf(method, verify);
+  const evidenceInFlight = new CoalescedCalls(chain);
+  const verifier: Verifier = new Verifier({
+    ...{ upstreams, permitted, chain, differences, log },
+    hasAudits: levels.includes('observe'),
+    openMetrics: () =>
+      parts.metrics.audits.networkMetrics(
+        slug,
+        upstreams.map(({ name }) => name),
+      ),
+    request: (name, ...request) => requestEvidence(router, evidenceInFlight, specOf(name, specs), ...request),
+    sendToOther: (...call) => sendToOther(router, ...call),
+  });
+  const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
+  const routerOptions = {
+    ...{ permitted, isDevelopment, metrics, verifier, chain, log, verificationOf: ofMethod, confirmNull: verify.nulls },
+    transactions: replaceable.transactions,
+    relays: replaceable.private,
+    failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
+    checkResult: parts.resultCheck,
+    ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
+    // Calls in progress still count towards the concurrency.
+    slots: reusable?.router.slots ?? openSlots(ofProcess.networkConcurrency, ofProcess.networkQueueMax, metrics.queued),
+  };
+  const router: Router = new Router(upstreams, routerOptions, reusable?.router);
+
+  const coalesced = new CoalescedCalls(chain, metrics.coalesced);
+  const { durable } = parts;
+  const cache = replaceable.cache === 'off' ? undefined : parts.cache;
+  const cacheParts = { config, cache, durable, chain, metrics: parts.metrics };
+  const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
+  const rangeLimits = reusable?.rangeLimits ?? new Map<string, RangeLimits<Upstream>>();
+  const openRanges = (spec: MethodSpec, label: string): RangedMethod => {
+    const limits = rangeLimits.get(spec.name) ?? new RangeLimits<Upstream>();
+    rangeLimits.set(spec.name, limits);
+    const network = `${slug}:${chainId}`;
+    const count = parts.metrics.cacheMetric(slug, label);
+    return new RangedMethod({
+      ...{ spec, limits, bounds, final, head, metrics },
+      blockByNumber: specOf(nodeMethods.blockByNumber, specs),
+      candidates: permitted.candidatesOf(spec.name) ?? router.all,
+      cache: cache && final && new PartCache({ cache, durable, final, network, method: spec.name, count }),
+    });
+  };
+  /** A call of a development node may change the chain, or remove blocks from it. */
+  const afterCallOf = (spec: MethodSpec): (() => void) | undefined => {
+    if (!changesChain(spec) && !rewritesChain(spec)) return undefined;
+    return () => {
+      coalesced.forgetAll();
+      if (!rewritesChain(spec)) return;
+      chain.rewritten();
+      final?.drop();
+    };
+  };
+  const openMethod = (spec: MethodSpec): NetworkMethod => {
     // Callers can name any method of a wildcard.
     const label = spec.openedBy ?? spec.name;
     const method = {
       spec,
-      check: checks.get(spec.name) ?? acceptAnyParams,
+      check: parts.checks.get(spec.name) ?? acceptAnyParams,
       checkBounds: compileBounds(spec, bounds, head),
       unitsOf: compileUnits(spec, [units, unitsTable], head),
-      handler,
+      // The node's accounts and name, in place of those of the gateway.
+      handler: developmentMethods.includes(spec.name) ? undefined : handlerOf(spec),
       isCoalescable: canCoalesce(spec),
-      verification: this.#verificationOf(spec.name),
-      afterCall: this.#afterCallOf(spec),
-      metric: metrics.callMetric(config.slug, label),
-      cache: openMethodCache(this.#cacheParts, this.final, spec),
-      ranges: spec.splits === undefined ? undefined : this.#openRanges(spec, label),
-      usage: usage.methodUsage(config.slug, label),
+      verification: ofMethod(spec.name),
+      afterCall: afterCallOf(spec),
+      metric: parts.metrics.callMetric(slug, label),
+      cache: openMethodCache(cacheParts, final, spec),
+      ranges: spec.splits === undefined ? undefined : openRanges(spec, label),
+      usage: parts.usage.methodUsage(slug, label),
     };
-    return { ...method, serve: layersOf(method, this) };
-  }
+    return { ...method, serve: layersOf(method, { config, chain }) };
+  };
 
-  /** A call of a development node may change the chain, or remove blocks from it. */
-  #afterCallOf(spec: MethodSpec): (() => void) | undefined {
-    if (!changesChain(spec) && !rewritesChain(spec)) return undefined;
-    return () => {
-      this.coalesced.forgetAll();
-      if (!rewritesChain(spec)) return;
-      this.chain.rewritten();
-      this.final?.drop();
-    };
-  }
-
-  #openRanges(spec: MethodSpec, label: string): RangedMethod {
-    const { config, bounds, final, router, chain, rangeLimits } = this;
-    const { metrics, specs } = this.#parts;
-    const { cache, durable } = this.#cacheParts;
-    const limits = rangeLimits.get(spec.name) ?? new RangeLimits<Upstream>();
-    rangeLimits.set(spec.name, limits);
-    const network = `${config.slug}:${config.chainId}`;
-    const count = metrics.cacheMetric(config.slug, label);
-    return new RangedMethod({
-      ...{ spec, limits, bounds, final },
-      blockByNumber: specOf(nodeMethods.blockByNumber, specs),
-      candidates: router.options.permitted.candidatesOf(spec.name) ?? router.all,
-      head: () => chain.view.number,
-      metrics: metrics.routing.rangeMetrics(config.slug),
-      cache: cache && final && new PartCache({ cache, durable, final, network, method: spec.name, count }),
-    });
-  }
+  const subscriptions = reusable?.subscriptions ?? openSubscriptions(slug, chain, router, parts, log);
+  const followDrains = (): void => {
+    const { level } = ofMethod(nodeMethods.blockByNumber);
+    const hold = level === 'require' ? 'always' : level === 'enforce' ? 'near' : 'no';
+    chain.replaceUpstreams(router.headSources.filter(isServing), router.all, { count: witnesses, hold });
+    subscriptions.moveTo(sourcesIn(router));
+  };
+  return {
+    ...{
+      config,
+      bounds,
+      publicAccess,
+      metrics,
+      router,
+      differences,
+      coalesced,
+      rangeLimits,
+      chain,
+      final,
+      subscriptions,
+    },
+    methods: new ServedMethods(named, config, openMethod),
+    otherMethods: openMethod(passThroughSpec('other')),
+    otherUnits: compileOtherUnits([units, unitsTable]),
+    unserved: new UnservedMethods(config, {
+      folder: settings.NETWORKS_DIR,
+      developmentMethods: developmentMethodsIn(settings),
+      log,
+    }),
+    auditsOf: (upstream) => parts.metrics.audits.countsOf(slug, upstream),
+    isVerified: Object.keys(verify.agree).length > 0 || levels.some((level) => isStronger(level, 'observe')),
+    filters: reusable?.filters ?? openFilters(slug, subscriptions, parts),
+    document: openDocument(
+      slug,
+      replaceable,
+      [...openMethods.wildcards, ...developmentMethods.filter(isWildcard)],
+      openMethods.except,
+    ),
+    use: new UseCount(),
+    followDrains,
+    adoptSharedState: () => {
+      publicAccess?.limitConcurrency();
+      final?.moveTo(fetchBlockFrom(router));
+      followDrains();
+    },
+  };
 }
 
 function openPublicAccess(
@@ -281,7 +301,7 @@ function openSubscriptions(
   log: Log,
 ): NetworkSubscriptions {
   const metricsByKind = Object.fromEntries(
-    subscriptionKinds.map((kind) => [kind, subscriptionMetrics(metrics.registry, slug, kind)]),
+    subscriptionKinds.map((kind) => [kind, metrics.subscriptionMetrics(slug, kind)]),
   );
   return new NetworkSubscriptions({
     slug,
@@ -291,7 +311,7 @@ function openSubscriptions(
     logs: specOf(nodeMethods.logs, specs),
     blockReceipts: specOf(nodeMethods.blockReceipts, specs),
     transactionByHash: specOf(nodeMethods.transactionByHash, specs),
-    metrics: metricsByKind as Record<SubscriptionKind, KindSubscriptionMetrics>,
+    metrics: metricsByKind as Record<SubscriptionKind, SubscriptionMetrics>,
     usage: usage.methodUsage(slug, NOTIFICATION_METHOD),
     log,
   });
@@ -304,7 +324,9 @@ function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
 /** The check of pass-through methods. The envelope check has already required an array. */
 const acceptAnyParams: ParamCheck = () => undefined;
 
-const chainIdSpec = specOf(nodeMethods.chainId, methods);
+const [chainIdSpec, blockByNumber] = [nodeMethods.chainId, nodeMethods.blockByNumber].map((name) =>
+  specOf(name, methods),
+) as [MethodSpec, MethodSpec];
 
 /** The upstreams of a network: those that are open already, and new ones. */
 function openUpstreams(config: NetworkConfig, parts: NetworkParts, log: Log): Upstream[] {
@@ -362,4 +384,34 @@ function openUpstream(
 function openSlots(slots: number, queueMax: number, onQueued: (change: 1 | -1) => void): Gate {
   const rejection = (): RpcError => new RpcError('overloaded', 'too many calls in flight on this network');
   return new Gate({ slots, queueMax, onQueued, maxWaitMs: MAX_WAIT_MS, rejection });
+}
+
+type Document = Network['document'];
+
+/** The OpenRPC document of a network, made and serialised at its first use. */
+function openDocument(
+  slug: string,
+  { name, methods, baseUrls }: ReplaceableConfig,
+  wildcards: readonly string[],
+  except: readonly string[],
+): Document {
+  let document: ReturnType<Document> | undefined;
+  const serialise = (): ReturnType<Document> => {
+    const text = new OpenRpcText(documentOf({ name, methods, wildcards, except, baseUrls }));
+    const responseAt = (origin = 'http://localhost'): LargeResponse => {
+      const { parts } = text.with(serversAt(documentedUrls({ slug, baseUrls }, origin)));
+      return { kind: 'large', parts, parse: () => jsonResponse(Buffer.concat(parts)).parse() };
+    };
+    return { text, responseAt };
+  };
+  return () => (document ??= serialise());
+}
+
+/** Fetches blocks without their transactions from the upstreams of a network, past the cache. */
+function fetchBlockFrom(router: Router): FetchBlock {
+  return async (block) => {
+    const deadline = clock.now() + FETCH_TIMEOUT_MS;
+    const response = parseResponse(await requestUpstreams(router, 'off', blockByNumber, [block, false], deadline));
+    return response.kind === 'result' ? response.result : undefined;
+  };
 }

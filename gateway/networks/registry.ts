@@ -12,7 +12,7 @@ import {
 } from '../chain/chain-peers.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import { LocalChains } from './local-chains.ts';
-import { removeSeries } from '../metrics/remove-series.ts';
+import { removeSeries } from '../metrics/series.ts';
 import { NetworkFinder } from './find-network.ts';
 import type { Configuration } from '../network-files/configuration.ts';
 import {
@@ -27,8 +27,7 @@ import {
 import type { LoadOptions } from '../network-files/load-options.ts';
 import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
 import { FolderWatcher } from '../network-files/watch-folder.ts';
-import type { NetworkParts } from './network-parts.ts';
-import { OpenNetwork } from './network.ts';
+import { openNetwork, type NetworkParts, type OpenNetwork } from './network.ts';
 import { FILTER_TOPIC, type FilterRequest } from '../subscriptions/filter-peers.ts';
 import { POLL_TOPIC, type PollMessage } from '../upstreams/health/own-requests.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -85,7 +84,7 @@ export class NetworkRegistry {
         ?.router.all.find(({ name }) => name === upstream)
         ?.followPoll(failed);
     });
-    parts.metrics.routing.active = () =>
+    parts.metrics.activeUpstreams = () =>
       this.finder.all.flatMap(({ config: { slug }, router, chain }) =>
         router.all.map((upstream) => {
           const { name, circuit, drain, health, isUsed, concurrency, withoutBatches } = upstream;
@@ -182,7 +181,7 @@ export class NetworkRegistry {
     }
     const active = startable.map((config) => {
       const existing = finder.get(config.slug);
-      return existing?.config === config ? existing : new OpenNetwork(config, this.#parts, existing);
+      return existing?.config === config ? existing : openNetwork(config, this.#parts, existing);
     });
     // Nothing after this line can fail.
     for (const network of active) network.adoptSharedState();

@@ -6,7 +6,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import type { Reservation } from '../memory/reservation.ts';
-import type { NetworkRangeMetrics } from '../metrics/routing-metrics.ts';
+import type { NetworkMetrics } from '../metrics/series.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import { mergeLogs } from '../normalise/results/merge-logs.ts';
 import type { CallRecord } from '../observability/call-record.ts';
@@ -44,7 +44,7 @@ export interface RangedMethodOptions {
   readonly final: FinalChain | undefined;
   /** Undefined: parts are not cached. */
   readonly cache: PartCache | undefined;
-  readonly metrics: NetworkRangeMetrics;
+  readonly metrics: NetworkMetrics;
 }
 
 /** A call of a caller. */

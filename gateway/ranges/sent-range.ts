@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import type { NetworkRangeMetrics } from '../metrics/routing-metrics.ts';
+import type { NetworkMetrics } from '../metrics/series.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -16,7 +16,7 @@ export class SentRange {
   hasSkipped = false;
   readonly #limits: RangeLimits<Upstream>;
   readonly #filter: RangeFilter;
-  readonly #metrics: NetworkRangeMetrics | undefined;
+  readonly #metrics: NetworkMetrics | undefined;
   #returnedBy: Upstream | undefined;
 
   /** @param metrics undefined: the range is no part of a larger one */
@@ -25,7 +25,7 @@ export class SentRange {
     first: Upstream | undefined,
     limits: RangeLimits<Upstream>,
     filter: RangeFilter,
-    metrics?: NetworkRangeMetrics,
+    metrics?: NetworkMetrics,
   ) {
     this.range = range;
     this.first = first;

@@ -18,6 +18,7 @@ import { opsRoutes, type Readiness } from './ops/ops-routes.ts';
 import { networkFacts, upstreamFacts } from './pages/network-facts.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
 import { portRouter } from './http/port-router.ts';
+import type { ConsoleLink } from './pages/read-page.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { ActiveDrains } from '../drains/active-drains.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
@@ -31,6 +32,7 @@ import { openLimiter } from '../limits/open-limiter.ts';
 import type { Account } from '../admission/account.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
+import { pressures } from '../memory/memory-pressure.ts';
 import { callsReader, differencesReader, eventsReader } from './ops/machine-lists.ts';
 import { MachineMetrics } from './ops/machine-metrics.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -76,22 +78,82 @@ export interface Gateway {
   drain(delayMs?: number): Promise<void>;
 }
 
+/** What a room gets, with what it has opened. */
+type Opened<Open extends (parts: never) => unknown> = Parameters<Open>[0] & Awaited<ReturnType<Open>>;
+
+/** What every room gets. */
+interface Gatehouse {
+  readonly settings: Settings;
+  /** Values for `${NAME}` in network files. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Log;
+  /** Undefined: this process is the whole gateway. */
+  readonly link: WorkerLink | undefined;
+  readonly bounds: ProcessBounds;
+  /** Of several workers, one does what all need only once. */
+  readonly isFirstWorker: () => boolean;
+  /** Adds what closes a part. Parts are closed one after another, the last one first. */
+  readonly onClose: (close: () => unknown) => void;
+}
+
 /**
- * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and for a Redis
- * that does not respond at most some seconds.
- * @param env values for `${NAME}` in network files
- * @param link undefined: this process is the whole gateway
+ * Opens the rooms of the gateway in their order, and listens. Each gets what those before it have opened. Does not wait for
+ * upstreams, and for a Redis that does not respond at most some seconds.
  * @param bounds lower ones in tests
  * @throws NetworkFilesError, SettingsError, UnsuitableRedis, StoreError, or the system's error about the listening address
  */
 export async function openGateway(
   settings: Settings,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Gatehouse['env'],
   log: Log,
   link?: WorkerLink,
   bounds: ProcessBounds = processBounds,
 ): Promise<Gateway> {
-  // Before the first child of the log.
+  const closers: (() => unknown)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closePart of closers.splice(0).reverse()) await closePart();
+  };
+  const isFirstWorker = (): boolean => link?.isFirst !== false;
+  const onClose = (closePart: () => unknown): void => void closers.push(closePart);
+  const base = { settings, env, log, link, bounds, isFirstWorker, onClose };
+  try {
+    // Before the first child of the log.
+    const withLog = { ...base, logLevel: openLogLevel(base) };
+    const withFiles = { ...withLog, ...readFiles(withLog) };
+    await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS, log);
+    const withState = { ...withFiles, ...(await openState(withFiles)) };
+    const withMemory = { ...withState, ...openMemory(withState) };
+    const withNetworks = { ...withMemory, ...(await openNetworks(withMemory)) };
+    const gateway = { ...withNetworks, ...openOperations(withNetworks) };
+    const ports = await openPorts(gateway);
+    if (gateway.guard.isBaselineHigh)
+      log.warn(
+        { limitMb: gateway.guard.limitBytes / 2 ** 20 },
+        'more than half of the memory limit is used at start: raise it',
+      );
+    // Of several workers, which begin within seconds, one.
+    if (isFirstWorker()) gateway.events.add({ kind: 'gateway', reason: 'started' });
+    const { networks, stop } = gateway;
+    return {
+      ...ports,
+      get networks() {
+        return networks.finder.all.map(({ config }) => config);
+      },
+      localChains: networks.localChains,
+      keys: gateway.keys,
+      reload: () => networks.reload(true),
+      drain: (delayMs) => {
+        Object.assign(stop, { isDraining: true, delayMs });
+        return close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function openLogLevel({ log, link }: Gatehouse): LogLevel {
   const logLevel = new LogLevel(log, (level) => {
     link?.notify('log-level', level);
   });
@@ -99,6 +161,10 @@ export async function openGateway(
     logLevel.apply(level);
   });
   link?.on('current-log-level', () => logLevel.current);
+  return logLevel;
+}
+
+function readFiles({ settings, env }: Gatehouse) {
   const files = {
     folder: settings.NETWORKS_DIR,
     ...methodFacts,
@@ -111,117 +177,115 @@ export async function openGateway(
   const configs = checkFiles(content, files);
   const auth = readAuth(content);
   const unitsTable = readUnits(settings.UNITS_FILE, configs, files);
-  const checks = compileParamChecks();
-  const resultCheck = compileResultCheck();
-  await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS, log);
+  return { files, content, configs, auth, unitsTable };
+}
+
+/** Opens the store and what is in it, or is counted: keys, limits, usage, history. */
+async function openState({ settings, log, link, bounds, auth, isFirstWorker, onClose }: Opened<typeof readFiles>) {
   const metrics = new Metrics();
   const machineMetrics = new MachineMetrics(metrics.registry, link);
-  metrics.watchWorkers(() => machineMetrics.workers);
+  metrics.watchValue('gatehouse_workers', () => machineMetrics.workers.running);
+  metrics.watchCounts('gatehouse_worker_ends_total', () => machineMetrics.workers.ends);
   const store = await openImportedStore(settings, log, REDIS_OPEN_TIMEOUT_MS);
+  onClose(() => store.close());
+  metrics.watchValue('gatehouse_key_store_up', () => Number(store.isUp && !store.isFull));
   const keys = new KeyStore(store, log);
   const leases = link && new WorkerSlots(link);
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
-    bounds,
     allowDevelopmentKeys: isDevelopment(settings),
     keyHeaders: settings.KEY_HEADERS === 'on',
-    auth,
-    leases,
-    log,
+    ...{ bounds, auth, leases, log },
   });
+  onClose(() => {
+    authenticator.close();
+  });
+  metrics.watchCounts('gatehouse_key_lookups_total', () => authenticator.counts);
   const limiter = openLimiter(settings, log, link);
-  metrics.watchKeys(() => ({ isUp: store.isUp && !store.isFull, counts: authenticator.counts }));
-  metrics.watchLimits(() => limiter.counts);
-  metrics.watchPublic(() => limiter.public);
-  if (settings.METRICS_PER_KEY === 'on') metrics.watchQuotas(() => limiter.quotas());
+  onClose(() => limiter.close());
+  metrics.watchCounts('gatehouse_limit_checks_total', () => limiter.counts);
+  metrics.watchCounts('gatehouse_public_charges_total', () => limiter.public.counts);
+  metrics.watchValue('gatehouse_public_addresses', () => limiter.public.size);
+  const hasKeyMetrics = settings.METRICS_PER_KEY === 'on';
+  if (hasKeyMetrics) metrics.watchQuotas(() => limiter.quotas());
   const usageStore = new UsageStore(store, log);
-  const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
-  const isFirstWorker = (): boolean => link?.isFirst !== false;
-  const historyStore =
-    settings.STATUS_PAGE === 'off' ? undefined : new HistoryStore(store, metrics.history, log, isFirstWorker);
+  const usage = new UsageLedger(usageStore, hasKeyMetrics ? metrics.keyMetric() : undefined);
+  onClose(() => usage.close());
+  const hasHistory = settings.STATUS_PAGE !== 'off';
+  const historyStore = hasHistory ? new HistoryStore(store, metrics.history, log, isFirstWorker) : undefined;
+  onClose(() => historyStore?.close());
   const durable = openDurableCache(settings, metrics, log);
+  onClose(() => durable?.close());
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
   await Promise.all([store.waitUntilReady(REDIS_OPEN_TIMEOUT_MS), limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS)]);
+  return {
+    metrics,
+    machineMetrics,
+    store,
+    keys,
+    leases,
+    authenticator,
+    limiter,
+    usageStore,
+    usage,
+    historyStore,
+    durable,
+  };
+}
+
+function openMemory({ settings, bounds, metrics, onClose }: Opened<typeof openState>) {
   const limitMb = settings.MEMORY_LIMIT_MB;
   const guard = new MemoryGuard(limitMb === undefined ? undefined : limitMb * 2 ** 20);
+  onClose(() => {
+    guard.close();
+  });
   const memory = new MemoryBudget({ requestsMax: bounds.requestsMax, maxBytes: settings.BODIES_MAX_BYTES, guard });
-  metrics.watchMemory(() => memory);
+  metrics.watchValue('gatehouse_memory_pressure', () => pressures.indexOf(guard.state));
+  metrics.watchValue('gatehouse_buffered_bytes', () => memory.bytes);
+  metrics.watchCounts('gatehouse_memory_rejections_total', () => memory.counts);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
-  if (cache !== undefined) metrics.watchCache(() => cache.counts);
+  if (cache !== undefined) {
+    metrics.watchValue('gatehouse_cache_entries', () => cache.counts.entries);
+    metrics.watchValue('gatehouse_cache_bytes', () => cache.counts.bytes);
+  }
+  return { guard, memory, cache };
+}
+
+/** Opens the networks of the files, and joins the other workers. */
+async function openNetworks(parts: Opened<typeof openMemory> & { readonly logLevel: LogLevel }) {
+  const { settings, log, link, files, configs, content, store, logLevel, onClose } = parts;
   const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS);
-  const networks = new NetworkRegistry(
-    {
-      shownParams,
-      settings,
-      bounds,
-      specs,
-      unitsTable,
-      checks,
-      resultCheck,
-      metrics,
-      usage,
-      log,
-      memory,
-      cache,
-      durable,
-      link,
-      leases,
-    },
-    files,
-  );
+  const compiled = { specs, checks: compileParamChecks(), resultCheck: compileResultCheck() };
+  const networks = new NetworkRegistry({ ...parts, ...compiled, shownParams }, files);
+  onClose(() => networks.close());
   const tellDrained = async (): Promise<unknown> => link?.requestOthers('drains', undefined);
   const drains = new ActiveDrains(store, () => networks.finder.all, log, tellDrained);
+  onClose(() => drains.close());
   link?.on('drains', () => drains.follow());
-  const closeParts = async (): Promise<void> => {
-    authenticator.close();
-    const stores = [limiter.close(), usage.close(), historyStore?.close(), durable?.close()];
-    await Promise.all([networks.close(), drains.close(), ...stores]);
-    await store.close();
-  };
-  try {
-    await networks.open(configs, content);
-    await networks.join();
-    // Equal calls have the same hash in all workers. Before `join`, the primary sends no response: a request would never end.
-    const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
-    if (secret !== undefined) shownParams.secret = secret;
-    // A worker that replaces another one takes the level of the others, which an operator may have set.
-    const [level] = (await link?.requestOthers('current-log-level', undefined)) ?? [];
-    if (typeof level === 'string' && level !== logLevel.current) logLevel.apply(level);
-    await drains.open();
-  } catch (error) {
-    await closeParts();
-    throw error;
-  }
+  await networks.open(configs, content);
+  await networks.join();
+  // Equal calls have the same hash in all workers. Before `join`, the primary sends no response: a request would never end.
+  const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
+  if (secret !== undefined) shownParams.secret = secret;
+  // A worker that replaces another one takes the level of the others, which an operator may have set.
+  const [level] = (await link?.requestOthers('current-log-level', undefined)) ?? [];
+  if (typeof level === 'string' && level !== logLevel.current) logLevel.apply(level);
+  await drains.open();
+  return { networks, drains, shownParams };
+}
 
+/** Opens what operators see: conditions of upstreams, events, history, recent calls, readiness. */
+function openOperations(parts: Opened<typeof openNetworks>) {
+  const { settings, log, link, metrics, store, networks, guard, historyStore, authenticator, isFirstWorker, onClose } =
+    parts;
   const redisMemory = store.readMemory && new RedisMemoryWatch(store.readMemory, log, isFirstWorker);
-  if (redisMemory !== undefined) metrics.watchRedis(() => redisMemory.usedPart);
-  let isDraining = false;
-  const listeners: Listener[] = [];
-  const nextRequestId = createRequestIds();
-  const hasOpsPort = settings.OPS_PORT !== undefined;
+  onClose(() => redisMemory?.close());
+  if (redisMemory !== undefined) metrics.watchValue('gatehouse_redis_memory_used_ratio', () => redisMemory.usedPart);
   const conditions = new UpstreamConditions();
-  const reasonNotReady = (): string | undefined => {
-    if (isDraining) return 'the gateway stops';
-    if (store.isFull) return 'the disk of DATA_DIR is full';
-    const { all } = networks.finder;
-    const servesWithoutKey = all.length > 0 && all.every(({ publicAccess }) => publicAccess !== undefined);
-    if (servesWithoutKey || authenticator.canCheckKeys) return undefined;
-    return 'no key can be checked: Redis is unavailable, and no key was checked in the last KEY_STALE_MAX_S';
-  };
-  const readiness = (): Readiness => ({
-    reason: reasonNotReady(),
-    details: {
-      draining: isDraining,
-      keyStore: { kind: store.kind, available: store.isUp && !store.isFull },
-      configuration: hasOpsPort ? networks.configuration : displayedConfiguration(networks.configuration, true),
-      networks: Object.fromEntries(
-        networks.finder.all.map((network) => [network.config.slug, summariseUpstreams(conditions.of(network))]),
-      ),
-    },
-  });
-  const ops = opsRoutes(machineMetrics, readiness, link !== undefined);
-  const proxies = new TrustedProxies(itemsIn(settings.TRUSTED_PROXIES));
   const events = new EventList(log);
+  onClose(() => {
+    events.close();
+  });
   const sources = {
     networks: () => networks.finder.all,
     upstreams: conditions,
@@ -232,22 +296,59 @@ export async function openGateway(
   events.watch(() => currentConditions(sources));
   const readEvents = eventsReader(events, link);
   const { EVENTS_WEBHOOK_URL: url, EVENTS_WEBHOOK_SECRET: secret } = settings;
-  const webhookOptions = { secret, read: () => readEvents({}, MAX_EVENTS), isFirst: isFirstWorker, log };
-  const webhook = url === undefined ? undefined : new EventWebhook({ url, ...webhookOptions });
+  if (url !== undefined) {
+    const read = () => readEvents({}, MAX_EVENTS);
+    const webhook = new EventWebhook({ url, secret, read, isFirst: isFirstWorker, log });
+    onClose(() => {
+      webhook.close();
+    });
+  }
+  if (link !== undefined) link.on('history', () => [link.id, metrics.history.totals()]);
+  const readOthers =
+    link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));
+  if (historyStore !== undefined) metrics.history.start(() => metrics.activeUpstreams(), readOthers);
+  onClose(() => {
+    metrics.history.stop();
+  });
   const adminTokens = adminTokensOf(settings);
-  const recentCalls = adminTokens.length > 0 ? new RecentCalls(shownParams) : undefined;
+  const recentCalls = adminTokens.length > 0 ? new RecentCalls(parts.shownParams) : undefined;
+  const stop: { isDraining: boolean; delayMs?: number | undefined } = { isDraining: false };
+  const reasonNotReady = (): string | undefined => {
+    if (stop.isDraining) return 'the gateway stops';
+    if (store.isFull) return 'the disk of DATA_DIR is full';
+    const { all } = networks.finder;
+    const servesWithoutKey = all.length > 0 && all.every(({ publicAccess }) => publicAccess !== undefined);
+    if (servesWithoutKey || authenticator.canCheckKeys) return undefined;
+    return 'no key can be checked: Redis is unavailable, and no key was checked in the last KEY_STALE_MAX_S';
+  };
+  const readiness = (): Readiness => ({
+    reason: reasonNotReady(),
+    details: {
+      draining: stop.isDraining,
+      keyStore: { kind: store.kind, available: store.isUp && !store.isFull },
+      configuration: displayedConfiguration(networks.configuration, settings.OPS_PORT === undefined),
+      networks: Object.fromEntries(
+        networks.finder.all.map((network) => [network.config.slug, summariseUpstreams(conditions.of(network))]),
+      ),
+    },
+  });
+  return { conditions, events, readEvents, adminTokens, recentCalls, readiness, stop };
+}
+
+/** Opens the routes of the main port and of the ops port, and listens. */
+async function openPorts(parts: Opened<typeof openOperations>) {
+  const { settings, bounds, log, link, metrics, memory, guard, cache, networks, conditions, events, recentCalls } =
+    parts;
+  const { authenticator, limiter, historyStore, drains, stop, onClose } = parts;
+  const { HOST, PORT, OPS_PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX, STATUS_PAGE } = settings;
+  const nextRequestId = createRequestIds();
+  const proxies = new TrustedProxies(itemsIn(settings.TRUSTED_PROXIES));
   const requestOptions = {
+    ...{ authenticator, limiter, proxies, metrics, log, memory, recentCalls },
     networks: networks.finder,
-    authenticator,
-    limiter,
-    proxies,
-    metrics,
-    log,
     accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
-    memory,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     tracing: openTracing(),
-    recentCalls,
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
       maxValues: bounds.callMaxValues,
@@ -255,44 +356,11 @@ export async function openGateway(
       concurrency: bounds.batchConcurrency,
     },
   };
-  const networksLink = { path: '/', title: 'Networks' };
-  const methodsLink = { path: '/docs', title: 'Methods' };
-  const hasOpsPages =
-    settings.STATUS_PAGE === 'ops' || (settings.STATUS_PAGE === 'public' && recentCalls !== undefined);
-  // With the admin API, the overview is at the root.
-  const adminLinks = [
-    { path: '/', title: 'Overview' },
-    ...(hasOpsPages ? [{ path: '/networks', title: 'Networks' }] : []),
-    methodsLink,
-    { path: '/keys', title: 'Keys' },
-    { path: '/usage', title: 'Usage' },
-    { path: '/upstreams', title: 'Upstreams' },
-    { path: '/calls', title: 'Calls' },
-    { path: '/events', title: 'Events' },
-  ];
-  const opsLinks = recentCalls !== undefined ? adminLinks : hasOpsPages ? [networksLink] : [];
-  if (recentCalls !== undefined) {
-    const explain = explainCalls({ ...requestOptions, nextRequestId });
-    const onRejected = metrics.adminRejected.bind(metrics);
-    const { DATA_DIR: dataDir } = settings;
-    const stores = { keys, usage: usageStore, dataDir, drains, limiter };
-    const active = {
-      networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
-      upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network, conditions.of(network))),
-      port: () => listeners[0]?.port ?? 0,
-      lists: { paramsMode: shownParams.mode, calls: callsReader(recentCalls, link), events: readEvents },
-      ...{ events, links: opsLinks },
-    };
-    ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
-  }
   const rejectedBodies = new RejectedBodies();
   const accountOf = (request: IncomingMessage): Account => memory.addressAccount(proxies.addressGroupOf(request));
   const routeOptions = {
-    ...requestOptions,
-    accountOf,
-    rejectedBodies,
-    nextRequestId,
-    hasPages: settings.STATUS_PAGE === 'public',
+    ...{ ...requestOptions, accountOf, rejectedBodies, nextRequestId },
+    hasPages: STATUS_PAGE === 'public',
     bodyMaxBytes: settings.BODY_MAX_BYTES,
     compressOverBytes: settings.COMPRESS_ANSWERS_OVER_BYTES,
   };
@@ -315,82 +383,77 @@ export async function openGateway(
     webSockets.followNetworks();
     events.add({ kind: 'network-files', reason: 'reloaded' });
   };
-  const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
-  const connectionOptions = { memory, accountOf, rejectedBodies, connectionsMax };
-  const statusPage = settings.STATUS_PAGE;
+
+  const ops = opsRoutes(parts.machineMetrics, parts.readiness, link !== undefined);
+  const hasOpsPages = STATUS_PAGE === 'ops' || (STATUS_PAGE === 'public' && recentCalls !== undefined);
+  const opsLinks = linksOf(hasOpsPages, recentCalls !== undefined);
+  const mainPort = (): number => listeners[0]?.port ?? 0;
+  if (recentCalls !== undefined) {
+    const lists = {
+      paramsMode: parts.shownParams.mode,
+      calls: callsReader(recentCalls, link),
+      events: parts.readEvents,
+    };
+    const admin = {
+      ...{
+        ...parts,
+        proxies,
+        lists,
+        links: opsLinks,
+        port: mainPort,
+        dataDir: settings.DATA_DIR,
+        usage: parts.usageStore,
+      },
+      tokens: parts.adminTokens,
+      onRejected: metrics.adminRejected.bind(metrics),
+      explain: explainCalls({ ...requestOptions, nextRequestId }),
+      networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
+      upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network, conditions.of(network))),
+    };
+    ops.use(adminRoutes(admin));
+  }
   const pageOptions = {
-    finder: networks.finder,
-    proxies,
-    conditions,
-    history: metrics.history,
-    differencesOf: differencesReader(
-      (slug) => networks.finder.all.find(({ config }) => config.slug === slug)?.differences,
-      link,
-    ),
-    historyStore,
+    ...{ proxies, conditions, historyStore, finder: networks.finder, history: metrics.history },
+    differencesOf: differencesReader((slug) => networks.finder.get(slug)?.differences, link),
     configuration: () => networks.configuration,
   };
-  const pages = pageRoutes({
-    ...pageOptions,
-    hasStatus: statusPage === 'public',
-    hasDocs: true,
-    links: statusPage === 'public' ? [networksLink, methodsLink] : [methodsLink],
-    port: () => undefined,
-  });
-  if (link !== undefined) link.on('history', () => [link.id, metrics.history.totals()]);
-  const readOthers =
-    link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));
-  if (historyStore !== undefined) metrics.history.start(() => metrics.routing.active(), readOthers);
-  const close = async (delayMs?: number): Promise<void> => {
-    metrics.history.stop();
-    events.close();
-    webhook?.close();
-    redisMemory?.close();
+  const hasStatus = STATUS_PAGE === 'public';
+  const links = hasStatus ? [networksLink, methodsLink] : [methodsLink];
+  const pages = pageRoutes({ ...pageOptions, hasStatus, hasDocs: true, links, port: () => undefined });
+
+  const listeners: Listener[] = [];
+  onClose(async () => {
     // In this order, so that the ops port reports 503 until the last call has ended.
-    const [main, ops] = listeners;
-    await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
-    await ops?.drain(settings.DRAIN_TIMEOUT_MS);
-    guard.close();
-    await closeParts();
-  };
-  try {
-    const main = { ...routeOptions, hasCalls: true, ops: hasOpsPort ? undefined : ops, pages };
-    const address = { name: 'main', host: HOST, port: PORT, ports: link?.ports } as const;
-    const listener = await listen(portRouter(main), address, REQUEST_TIMEOUT_MS, connectionOptions, webSockets);
-    listeners.push(listener);
-    let opsPort: number | undefined;
-    if (settings.OPS_PORT !== undefined) {
-      const port = (): number => listener.port;
-      const opsPages = pageRoutes({ ...pageOptions, hasStatus: hasOpsPages, hasDocs: false, links: opsLinks, port });
-      const router = portRouter({ ...routeOptions, hasCalls: false, ops, pages: opsPages });
-      const opsAddress = { ...address, name: 'ops', host: settings.OPS_HOST ?? HOST, port: settings.OPS_PORT } as const;
-      const opsListener = await listen(router, opsAddress, 30_000, connectionOptions);
-      opsPort = opsListener.port;
-      listeners.push(opsListener);
-    }
-    // Of several workers, which begin within seconds, one.
-    if (isFirstWorker()) events.add({ kind: 'gateway', reason: 'started' });
-    if (guard.isBaselineHigh)
-      log.warn(
-        { limitMb: guard.limitBytes / 2 ** 20 },
-        'more than half of the memory limit is used at start: raise it',
-      );
-    return {
-      port: listener.port,
-      opsPort,
-      get networks() {
-        return networks.finder.all.map(({ config }) => config);
-      },
-      localChains: networks.localChains,
-      keys,
-      reload: () => networks.reload(true),
-      drain: (delayMs) => {
-        isDraining = true;
-        return close(delayMs);
-      },
-    };
-  } catch (error) {
-    await close();
-    throw error;
+    for (const [index, listener] of listeners.entries())
+      await listener.drain(settings.DRAIN_TIMEOUT_MS, index === 0 ? stop.delayMs : undefined);
+  });
+  const connections = { memory, accountOf, rejectedBodies, connectionsMax: CONNECTIONS_MAX };
+  const router = portRouter({ ...routeOptions, hasCalls: true, ops: OPS_PORT === undefined ? ops : undefined, pages });
+  const address = { name: 'main', host: HOST, port: PORT, ports: link?.ports } as const;
+  listeners.push(await listen(router, address, REQUEST_TIMEOUT_MS, connections, webSockets));
+  if (OPS_PORT !== undefined) {
+    const opsOptions = { ...pageOptions, hasStatus: hasOpsPages, hasDocs: false, links: opsLinks, port: mainPort };
+    const opsRouter = portRouter({ ...routeOptions, hasCalls: false, ops, pages: pageRoutes(opsOptions) });
+    const opsAddress = { ...address, name: 'ops', host: settings.OPS_HOST ?? HOST, port: OPS_PORT } as const;
+    listeners.push(await listen(opsRouter, opsAddress, 30_000, connections));
   }
+  return { port: mainPort(), opsPort: listeners[1]?.port };
+}
+
+const networksLink = { path: '/', title: 'Networks' };
+const methodsLink = { path: '/docs', title: 'Methods' };
+
+/** The pages of the ops port. With the admin API, the overview is at the root. */
+function linksOf(hasStatus: boolean, hasAdmin: boolean): ConsoleLink[] {
+  if (!hasAdmin) return hasStatus ? [networksLink] : [];
+  return [
+    { path: '/', title: 'Overview' },
+    ...(hasStatus ? [{ path: '/networks', title: 'Networks' }] : []),
+    methodsLink,
+    { path: '/keys', title: 'Keys' },
+    { path: '/usage', title: 'Usage' },
+    { path: '/upstreams', title: 'Upstreams' },
+    { path: '/calls', title: 'Calls' },
+    { path: '/events', title: 'Events' },
+  ];
 }

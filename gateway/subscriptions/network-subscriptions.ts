@@ -4,7 +4,7 @@ import type { Header } from '../chain/header.ts';
 import type { WatchedChain } from '../chain/poller.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
-import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
+import type { SubscriptionMetrics } from '../metrics/series.ts';
 import type { MethodSpec, ObjectShape } from '../spec/method-spec.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
@@ -38,7 +38,7 @@ export interface NetworkSubscriptionsOptions {
   /** The method that requests the receipts of a block. */
   readonly blockReceipts: MethodSpec;
   readonly transactionByHash: MethodSpec;
-  readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
+  readonly metrics: Readonly<Record<SubscriptionKind, SubscriptionMetrics>>;
   /** Usage of each key: notifications count as calls of their method. */
   readonly usage: MethodUsage;
   /** Log of the network. */
@@ -61,7 +61,7 @@ interface BlockFeeds {
 
 /** Serves the subscriptions of one network. Each event is fetched once for all subscribers. */
 export class NetworkSubscriptions {
-  readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
+  readonly metrics: Readonly<Record<SubscriptionKind, SubscriptionMetrics>>;
   readonly usage: MethodUsage;
   readonly #chain: WatchedChain;
   #upstreams: SubscriptionSources;

@@ -44,7 +44,7 @@ async function follow(
     circuit: { isClosed: true },
     isOnOtherChain: false,
     isHeadUncertain: false,
-    metrics: metrics.heads.upstreamMetrics('test', 'node'),
+    metrics: metrics.upstreamMetrics('test', 'node'),
     verifyChain: () => Promise.resolve(true),
     isUnwatched: () => false,
     subscribe: () => undefined,
@@ -57,7 +57,7 @@ async function follow(
       return block;
     },
   };
-  const poller = new ChainPoller([upstream], metrics.heads.networkMetrics('test'), {
+  const poller = new ChainPoller([upstream], metrics.networkMetrics('test'), {
     isDevelopment: false,
     times: isPredicted ? {} : { predictedMinMs: Infinity },
     log: openLog('silent'),

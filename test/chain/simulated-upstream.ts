@@ -31,7 +31,7 @@ export function simulatedUpstream(name: string, chain: ScriptedChain, hasFeed = 
     circuit: { isClosed: true },
     isOnOtherChain: false,
     isHeadUncertain: false,
-    metrics: new Metrics().heads.upstreamMetrics('test', name),
+    metrics: new Metrics().upstreamMetrics('test', name),
     verifyChain: () => Promise.resolve(true),
     isUnwatched: () => false,
     subscribe: (_, events) => {
@@ -53,6 +53,6 @@ export function simulatedUpstream(name: string, chain: ScriptedChain, hasFeed = 
 
 /** The poller of a network with these upstreams, with the usual times. */
 export function pollerOf(upstreams: readonly SimulatedUpstream[]): ChainPoller<SimulatedUpstream> {
-  const metrics = new Metrics().heads.networkMetrics('test');
+  const metrics = new Metrics().networkMetrics('test');
   return new ChainPoller(upstreams, metrics, { isDevelopment: false, log: openLog('silent') });
 }

@@ -103,7 +103,7 @@ export function follow(
       log,
     });
   });
-  const poller = new ChainPoller(upstreams, metrics.heads.networkMetrics('test'), {
+  const poller = new ChainPoller(upstreams, metrics.networkMetrics('test'), {
     isDevelopment,
     times: { ...quick, ...times },
     log,

@@ -1,4 +1,4 @@
-import type { ActiveUpstream } from '../../gateway/metrics/routing-metrics.ts';
+import type { ActiveUpstream } from '../../gateway/metrics/history.ts';
 
 /** The upstream `one` of the network `five`, which was not used yet. */
 export function activeUpstream(facts: Partial<ActiveUpstream> = {}): ActiveUpstream {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { HistoryPoint, HistoryTotals } from '../../gateway/metrics/history.ts';
 import { histogram } from '../../gateway/metrics/instruments.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
-import { removeSeries } from '../../gateway/metrics/remove-series.ts';
+import { removeSeries } from '../../gateway/metrics/series.ts';
 import { gatewayOverTime, networkOverTime, type NetworkPoints } from '../../gateway/server/pages/network-over-time.ts';
 import { simulateTime } from '../support/simulate-time.ts';
 import { activeUpstream } from './active-upstream.ts';

@@ -9,7 +9,6 @@ const readers = [
   'gateway/verify/evidence/audit-requests.ts',
   'gateway/networks/local-chains.ts',
   'gateway/networks/network.ts',
-  'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',
   'gateway/routing-policy/permitted-upstreams.ts',
   'gateway/routing/failsafe-table.ts',

@@ -1,4 +1,4 @@
-import { DURATION_BUCKETS_S } from '../../metrics/counters.ts';
+import { DURATION_BUCKETS_S, quantileMs } from '../../metrics/counters.ts';
 import {
   historyRanges,
   networkCounts,
@@ -8,7 +8,6 @@ import {
   type HistoryRange,
   type SeriesStep,
 } from '../../metrics/history.ts';
-import { quantileMs } from '../../metrics/quantile.ts';
 
 /** Numbers of each step; null: unknown. */
 type Columns = Readonly<Record<string, readonly (number | null)[]>>;

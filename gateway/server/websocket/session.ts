@@ -215,7 +215,7 @@ export class Session {
 
   #receive(message: Buffer): void {
     if (!this.#isOpen()) return;
-    this.#network.sockets.received();
+    this.#network.metrics.socketReceived();
     // Over its quota, a key gets the errors of its limit until its sockets are closed.
     if (this.#drainReason !== undefined && this.#drainReason !== 'quota-used-up') {
       this.#rejectMessage(message, new RpcError(this.#drainReason === 'stopping' ? 'stopping' : 'unknown-network'));

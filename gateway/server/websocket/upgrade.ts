@@ -184,14 +184,14 @@ export class WebSocketUpgrades {
     const { network, keySessions } = own;
     const { name } = keySessions;
     const session = new Session(socket, connection, { ...this.#options, ...own }, (reason) => {
-      network.sockets.closed(reason);
+      network.metrics.socketClosed(reason);
       keySessions.remove(session);
       if (keySessions.sessions.size === 0) this.#keySessions.delete(name);
       if (this.#keySessions.size > 0) return;
       clock.clearInterval(this.#timer);
       this.#timer = undefined;
     });
-    network.sockets.opened();
+    network.metrics.socketOpened();
     keySessions.add(session);
     this.#keySessions.set(name, keySessions);
     if (this.#timer !== undefined) return;

@@ -1,5 +1,5 @@
 import { random } from '../../clock/random.ts';
-import type { CircuitState } from '../../metrics/routing-metrics.ts';
+import type { CircuitState } from '../../metrics/history.ts';
 import type { FailureClass } from '../transport/upstream-response.ts';
 
 const FIRST_COOLDOWN_MS = 1_000;

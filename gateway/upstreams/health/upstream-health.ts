@@ -1,7 +1,7 @@
 import { clock } from '../../clock/clock.ts';
 import { LineLimit } from '../../config/line-limit.ts';
 import type { Log } from '../../config/log.ts';
-import type { CircuitState } from '../../metrics/routing-metrics.ts';
+import type { CircuitState } from '../../metrics/history.ts';
 import { CircuitBreaker, type FailedCall } from './circuit-breaker.ts';
 import type { FailureClass, UpstreamResponse } from '../transport/upstream-response.ts';
 

@@ -7,7 +7,7 @@ import { CallRecord } from '../../../gateway/observability/call-record.ts';
 import { Differences } from '../../../gateway/observability/differences.ts';
 import { openLog } from '../../../gateway/config/log.ts';
 import { AuditMetrics } from '../../../gateway/metrics/audit-metrics.ts';
-import { removeSeries } from '../../../gateway/metrics/remove-series.ts';
+import { removeSeries } from '../../../gateway/metrics/series.ts';
 import { PermittedUpstreams } from '../../../gateway/routing-policy/permitted-upstreams.ts';
 import { methods } from '../../../gateway/spec/methods.generated.ts';
 import type { MethodSpec } from '../../../gateway/spec/method-spec.ts';
