@@ -5,7 +5,6 @@ import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock, type WitnessRule } from './chain.ts';
 import { fetchAncestors, fetchBranch, fetchHeader, missingAncestors, type HeaderSource } from './fetch-branch.ts';
-import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
 import {
@@ -14,6 +13,7 @@ import {
   defaultTimes,
   pollIntervalMs,
   silenceLimits,
+  untilNextBlockMs,
   type PollTimes,
   type Silence,
 } from './poll-times.ts';
@@ -119,7 +119,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
   #ancestorsRetryAt = -Infinity;
-  readonly #prediction = new HeadPrediction();
   #reportedHead: bigint | undefined;
   #timer: Timer | undefined;
   /** When polls began, or something last waited for the head. */
@@ -518,19 +517,18 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     if (isStart) this.#startedAt = now;
     if (wasStopped) this.#chain.resumed();
     const { isConfirming } = this.#chain;
-    const { blockMs } = this.view;
+    const { blockMs, pastHeads } = this.view;
     const minMs = pollIntervalMs(this.#times, sinceUseMs === undefined ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const roundMs = isConfirming ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
     // Only with watchers, in the worker that polls for all, and while no lower head is confirmed.
-    const isPredicting = this.#isPolling && sinceUseMs === undefined && !isConfirming;
-    const expectedMs = isPredicting ? this.#untilNextHead(now) : undefined;
-    const stepMs = expectedMs !== undefined && expectedMs <= 0 ? stepOf(blockMs ?? 0) : undefined;
-    if (stepMs !== undefined) this.#prediction.polled();
-    const ownMs = this.#isPolling ? (isConfirming ? confirmMs : (stepMs ?? minMs)) : OVERDUE_FACTOR * roundMs;
+    const isExpecting = this.#isPolling && sinceUseMs === undefined && !isConfirming;
+    const expectedMs = isExpecting ? untilNextBlockMs(this.#times, pastHeads, blockMs, now) : undefined;
+    const busyMs = isConfirming ? confirmMs : Math.min(minMs, expectedMs ?? minMs);
+    const ownMs = this.#isPolling ? busyMs : OVERDUE_FACTOR * roundMs;
     const intervalMs = awaitedBy === undefined ? ownMs : 0;
     const silence = silenceLimits(this.#times, blockMs);
-    const untilNextMs = expectedMs === undefined ? roundMs : (stepMs ?? Math.min(expectedMs, this.#times.watchedMaxMs));
+    const untilNextMs = expectedMs === undefined ? roundMs : Math.min(expectedMs, this.#times.watchedMaxMs);
     let nextMs = isStart ? Math.min(untilNextMs, this.#times.firstPollsMs) : untilNextMs;
     for (const [upstream, polls] of this.#polls) {
       const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
@@ -552,16 +550,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#setTimer(this.#isPolling ? nextMs : Math.min(nextMs, idleAfterMs));
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.passed(now));
-  }
-
-  /** Time until the next head is expected, at a network with regular blocks. */
-  #untilNextHead(now: number): number | undefined {
-    const { blockMs } = this.view;
-    if (blockMs === undefined || blockMs < this.#times.predictedMinMs) return undefined;
-    // New heads arrive as notifications.
-    if ([...this.#polls.keys()].every((upstream) => this.#isSubscribed(upstream))) return undefined;
-    const at = this.#prediction.nextPollAt(now, blockMs);
-    return at === undefined ? undefined : at - now;
   }
 
   /** Whether this worker polls for all. */
@@ -875,7 +863,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#reportedHead = number;
     if (number === undefined) return;
     this.#metrics.head(Number(number));
-    this.#prediction.seen(number, clock.now(), this.view.blockMs);
   }
 
   #deliver(change: ChainChange | undefined): void {
