@@ -1,7 +1,7 @@
 import type { WorkerLink } from '../workers/worker-link.ts';
 import type { Absence, ServedBlock } from './chain.ts';
 import type { Block } from './header.ts';
-import type { FinalTag } from './view.ts';
+import type { FinalTag } from './served-tags.ts';
 
 /** What one worker sees of a network's blocks, for the others. Upstreams have names, and times are ages in ms. */
 export type ChainEvent =

@@ -3,7 +3,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
-import { Chain, type Absence, type Effect, type How, type ServedBlock, type WitnessRule } from './chain.ts';
+import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
 import { fetchAncestors, fetchBranch, fetchHeader, missingAncestors, type HeaderSource } from './fetch-branch.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
@@ -17,7 +17,9 @@ import {
   type PollTimes,
   type Silence,
 } from './poll-times.ts';
-import type { ChainView, FinalTag } from './view.ts';
+import type { FinalTag } from './served-tags.ts';
+import type { ChainView } from './view.ts';
+import type { WitnessRule } from './witness-tracker.ts';
 
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
 /** Blocks before the head that the upstreams do not return are not fetched again for this time. */
