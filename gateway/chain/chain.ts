@@ -73,7 +73,7 @@ export interface ChainOptions<U> {
   readonly pauseMs: number;
   /** The network is in use for this time after a call. */
   readonly inUseMs: number;
-  groupOf(upstream: U): string;
+  readonly groupOf: (upstream: U) => string;
   /** Unix time of an event in ms; undefined: block timestamps have no relation to it. */
   readonly unixMsAt?: (at: number) => number;
 }
@@ -491,11 +491,11 @@ export class Chain<U> {
       isConfirmed = leaves !== undefined || (areEqual && !this.#isPast(head));
     } else isConfirmed = this.#confirmLower(head, this.#network, usable, updated, at);
     const fills = this.#isWatched ? 'all' : at - this.#usedAt < this.#options.inUseMs ? 'small' : 'none';
-    const wasUnknown = this.#followed.head === undefined;
+    const { head: before } = this.#followed;
     if (head.header !== undefined) this.#follow(head.header, selected.known, isConfirmed, fills, at);
     else this.#followNewestHeader(head.number, usable, fills, at);
     // The first head of several has been followed: now the others are compared with it.
-    if (wasUnknown && this.#followed.head !== undefined) this.#decide(undefined, at);
+    if (before === undefined && this.#followed.head !== undefined) this.#decide(undefined, at);
   }
 
   /** Of the upstream with the head and one of another group, the higher one is asked for its block at the height of the other. */

@@ -2,7 +2,7 @@ import { clock, type Timer } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
+import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion, ServedEvent } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
 import { fetchAncestors, fetchBranch, fetchHeader, missingAncestors, type HeaderSource } from './fetch-branch.ts';
 import type { ChainChange } from './header-ring.ts';
@@ -17,7 +17,6 @@ import {
   type PollTimes,
   type Silence,
 } from './poll-times.ts';
-import type { FinalTag } from './served-tags.ts';
 import type { ChainView } from './view.ts';
 import type { WitnessRule } from './witness-tracker.ts';
 
@@ -28,9 +27,6 @@ const ANCESTORS_BACKOFF_MS = 60_000;
 const OVERDUE_FACTOR = 3;
 /** After a message of a worker with watchers, the first one polls as if it had them for this many of the longest rounds. */
 const WATCHED_ROUNDS = 2;
-
-/** Before the first block is shared with the other workers, and after a fall. */
-const nothingShared: Readonly<Record<'latest' | FinalTag, bigint>> = { latest: 0n, safe: -1n, finalized: -1n };
 
 /** An upstream whose blocks are followed. */
 export interface PolledUpstream extends HeaderSource {
@@ -136,9 +132,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #watchedElsewhereUntil = -Infinity;
   /** When the others were last notified of a use. */
   #notifiedUseAt = -Infinity;
-  /** The newest served blocks that all workers know. */
-  #shared = nothingShared;
-  #sharing: Promise<void> | undefined;
   /** The last delivery that waits until its block is shared. */
   #delivery: Promise<void> | undefined;
   #nextRoundAt = -Infinity;
@@ -379,19 +372,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
    * @returns resolves when all other workers know the newest served blocks, or are not current; undefined: they know them
    */
   whenShared(): Promise<void> | undefined {
-    const peers = this.#peers;
-    if (peers === undefined) return undefined;
-    const { newestServed: latest, tagged } = this.view;
-    const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
-    const { latest: known, safe, finalized } = this.#shared;
-    if (latest <= known && tags.safe <= safe && tags.finalized <= finalized) return this.#sharing;
-    this.#shared = { latest, ...tags };
-    const upstream = this.#chain.newestServedFrom?.name;
-    const sharing = peers.announce({ kind: 'served', latest, upstream, tags }).then(() => {
-      if (this.#sharing === sharing) this.#sharing = undefined;
-    });
-    this.#sharing = sharing;
-    return sharing;
+    return this.#peers?.whenServedKnown(this.#served);
   }
 
   /**
@@ -456,18 +437,14 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         this.#chain.distrusted();
         break;
       case 'doubtful':
-        if (upstream !== undefined)
-          this.#verify(upstream).catch((error: unknown) => {
-            this.#recover(error);
-          });
+        if (upstream !== undefined) this.#run(this.#verify(upstream));
     }
   }
 
   /** The events from which a new worker learns what is known. */
   get state(): readonly ChainEvent[] {
     const now = clock.now();
-    const { newestServed: latest, tagged, upstreams } = this.view;
-    const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
+    const { upstreams } = this.view;
     const { final } = this.#chain;
     const events: ChainEvent[] = final === undefined ? [] : [{ kind: 'final', number: final }];
     for (const [{ name: upstream }, { head, isSubscribed }] of this.#timer === undefined ? [] : upstreams) {
@@ -475,7 +452,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       if (head !== undefined)
         events.push({ kind: 'seen', upstream, block: head, by: 'poll', sentMsAgo: now - head.at });
     }
-    return [...events, { kind: 'served', latest, upstream: this.#chain.newestServedFrom?.name, tags }];
+    return [...events, this.#served];
+  }
+
+  get #served(): ServedEvent {
+    const { newestServed: latest, tagged } = this.view;
+    const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
+    return { kind: 'served', latest, upstream: this.#chain.newestServedFrom?.name, tags };
   }
 
   close(): void {
@@ -821,19 +804,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           this.#deliver(effect.change);
           break;
         case 'fetch':
-          this.#fetch(effect).catch((error: unknown) => {
-            this.#recover(error);
-          });
+          this.#run(this.#fetch(effect));
           break;
         case 'fetch-ancestors':
-          this.#fetchAncestors(effect).catch((error: unknown) => {
-            this.#recover(error);
-          });
+          this.#run(this.#fetchAncestors(effect));
           break;
         case 'verify':
-          this.#verify(effect.upstream).catch((error: unknown) => {
-            this.#recover(error);
-          });
+          this.#run(this.#verify(effect.upstream));
           break;
         case 'poll':
           if (effect.upstream.isHeadUncertain) break;
@@ -845,9 +822,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
             this.mayHaveNewer(effect.upstream, clock.now());
           break;
         case 'compare':
-          this.#compare(effect).catch((error: unknown) => {
-            this.#recover(error);
-          });
+          this.#run(this.#compare(effect));
           break;
         case 'confirm':
           // The round that is due before that is not delayed: the lower head may be confirmed, or left, by then.
@@ -855,12 +830,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       }
     }
     resolveAll(this.#waitingForNews);
-    const { number, newestServed, tagged, witnesses } = this.view;
+    const { number, witnesses } = this.view;
     this.#metrics.witnessesMissing(witnesses.missingSince !== undefined);
-    const { latest, safe, finalized } = this.#shared;
-    // After a fall, the next served blocks are announced again.
-    if (newestServed < latest || tagged.safe.number < safe || tagged.finalized.number < finalized)
-      this.#shared = nothingShared;
+    this.#peers?.forgetServedAbove(this.#served);
     if (number === this.#reportedHead) return;
     this.#reportedHead = number;
     if (number === undefined) return;
@@ -898,11 +870,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     }
   }
 
-  /** A defect of Gatehouse, after which the chain restarts at the next head. */
-  #recover(error: unknown): void {
-    this.#log.error(causeOf(error), 'following the chain failed');
-    this.#chain.missed();
-    this.#handle(this.#chain.fetched('unknown', clock.now()));
+  /** An error is a defect of Gatehouse, after which the chain restarts at the next head. */
+  #run(work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      this.#log.error(causeOf(error), 'following the chain failed');
+      this.#chain.missed();
+      this.#handle(this.#chain.fetched('unknown', clock.now()));
+    });
   }
 
   async #fetch({ head, from, headers, watchedUntil }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
