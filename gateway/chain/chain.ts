@@ -73,7 +73,7 @@ export interface ChainOptions<U> {
   readonly pauseMs: number;
   /** The network is in use for this time after a call. */
   readonly inUseMs: number;
-  readonly groupOf: (upstream: U) => string;
+  groupOf(upstream: U): string;
   /** Unix time of an event in ms; undefined: block timestamps have no relation to it. */
   readonly unixMsAt?: (at: number) => number;
 }
@@ -518,13 +518,13 @@ export class Chain<U> {
 
   /** Selects the head, and updates what follows for each upstream. */
   #select(at: number): Selection<UpstreamReport<U>> {
-    const { groupOf, unixMsAt } = this.#options;
+    const options = this.#options;
     const { headers: followed } = this.#followed;
     const { blockMs } = this.#times;
     const reports = [...this.#upstreams.values()].flatMap(
-      (known) => (known.isUsable ? known.reportFor(groupOf(known.upstream)) : undefined) ?? [],
+      (known) => (known.isUsable ? known.reportFor(options.groupOf(known.upstream)) : undefined) ?? [],
     );
-    const selection = selectHead(reports, followed, blockMs, at, unixMsAt?.(at));
+    const selection = selectHead(reports, followed, blockMs, at, options.unixMsAt?.(at));
     for (const known of this.#upstreams.values()) if (!known.isUsable) known.standing = undefined;
     for (const report of reports) {
       const { known } = report;
@@ -548,7 +548,7 @@ export class Chain<U> {
     this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
     for (const { known } of selection.late) this.#effects.push({ kind: 'late', upstream: known.upstream });
     const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
-    const polledGroups = new Set(polled.map(({ upstream }) => groupOf(upstream))).size;
+    const polledGroups = new Set(polled.map(({ upstream }) => options.groupOf(upstream))).size;
     const onBranch = this.#witnesses.update({ reports, selection, followed, blockMs, polledGroups }, at);
     if (selection.head !== undefined) this.#compareHeads(selection.head, onBranch);
     return selection;
