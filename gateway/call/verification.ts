@@ -1,5 +1,5 @@
 import type { KeyAccess } from '../auth/key-access.ts';
-import type { Witnesses } from '../chain/view.ts';
+import type { Witnesses } from '../chain/witness-tracker.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { weaker, type Proof } from '../jsonrpc/proof.ts';
 import { bestPattern } from '../network-files/options/method-pattern.ts';

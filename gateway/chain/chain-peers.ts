@@ -1,7 +1,7 @@
 import type { WorkerLink } from '../workers/worker-link.ts';
 import type { Absence, ServedBlock } from './chain.ts';
 import type { Block } from './header.ts';
-import type { FinalTag } from './view.ts';
+import type { FinalTag } from './served-tags.ts';
 
 /** What one worker sees of a network's blocks, for the others. Upstreams have names, and times are ages in ms. */
 export type ChainEvent =
@@ -53,10 +53,16 @@ export interface ServedBlocksQuestion {
 /** The hash of the block by the hash of its object. */
 export type ServedBlocks = ReadonlyMap<string, string>;
 
+/** Before the first block is announced, and after a fall. */
+const nothing: Omit<ServedEvent, 'kind' | 'upstream'> = { latest: 0n, tags: { safe: -1n, finalized: -1n } };
+
 /** The pollers of the same chain in the other workers of the machine. */
 export class ChainPeers {
   readonly #link: WorkerLink;
   readonly #chain: string;
+  /** The newest served blocks that all workers know, or that are being announced. */
+  #announced = nothing;
+  #announcing: Promise<void> | undefined;
   /** Hashes of the next question. */
   #wanted = new Map<string, boolean>();
   #next: Promise<readonly ServedBlocks[]> | undefined;
@@ -76,9 +82,21 @@ export class ChainPeers {
     this.#link.notify(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
   }
 
-  /** Resolves when all others that are current have handled the event, or are not current any more. */
-  async announce(event: ServedEvent): Promise<void> {
-    await this.#link.requestOthers(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage, 'current');
+  /** @returns resolves when all others that are current know these blocks, or are not current any more; undefined: they know them */
+  whenServedKnown(event: ServedEvent): Promise<void> | undefined {
+    if (!isAbove(event, this.#announced)) return this.#announcing;
+    this.#announced = event;
+    const message: ChainMessage = { chain: this.#chain, event };
+    const announcing = this.#link.requestOthers(chainTopics.event, message, 'current').then(() => {
+      if (this.#announcing === announcing) this.#announcing = undefined;
+    });
+    this.#announcing = announcing;
+    return announcing;
+  }
+
+  /** After a fall, the next served blocks are announced again. @param now the newest served ones */
+  forgetServedAbove(now: ServedEvent): void {
+    if (isAbove(this.#announced, now)) this.#announced = nothing;
   }
 
   /** As `WorkerLink.whenCurrent`: then the worker knows all blocks that others have served. */
@@ -106,6 +124,12 @@ export class ChainPeers {
     this.#asking = this.#link.requestOthers(topic, question) as Promise<readonly ServedBlocks[]>;
     return this.#asking;
   }
+}
+
+/** Whether one of the blocks is newer. */
+function isAbove(one: typeof nothing, other: typeof nothing): boolean {
+  const { safe, finalized } = other.tags;
+  return one.latest > other.latest || one.tags.safe > safe || one.tags.finalized > finalized;
 }
 
 export function chainKey(slug: string, chainId: number): string {

@@ -1,23 +1,16 @@
-import { BlockTimes, maxLagOf } from './block-times.ts';
+import { BlockTimes } from './block-times.ts';
 import { BranchMarks } from './branch-marks.ts';
-import { HeaderRing, type ChainChange, type Headers } from './header-ring.ts';
+import { FollowedChain, type Branch, type Move, type Step } from './followed-chain.ts';
+import { type ChainChange, type Headers } from './header-ring.ts';
 import { parseBlock, type Block, type Header, type SeenHead } from './header.ts';
 import { NewestServed } from './newest-served.ts';
-import {
-  groupsOf,
-  groupsWith,
-  highestPlausible,
-  isNearHead,
-  newestWitness,
-  selectHead,
-  type Selection,
-} from './select-head.ts';
+import { groupsWith, highestPlausible, selectHead, type Selection } from './select-head.ts';
 import { ServedHashes } from './served-hashes.ts';
+import { ServedTags, type FinalTag } from './served-tags.ts';
 import { isAlternating, UpstreamBlocks, type UpstreamReport } from './upstream-blocks.ts';
-import { ChainView, noWitnesses, type FinalTag, type Hold, type TaggedBlock } from './view.ts';
+import { ChainView } from './view.ts';
+import { WitnessTracker, type WitnessRule } from './witness-tracker.ts';
 
-/** Over an hour of Ethereum, and minutes of the fastest networks. */
-const MAX_HEADERS = 512;
 /** An upstream is hardly this many blocks behind: the chain starts anew. */
 const MAX_LAGGING_BLOCKS = 512n;
 
@@ -28,11 +21,6 @@ const CONFIRMING_POLLS_ALTERNATING = 9;
 
 /** An upstream that is ahead of the others for this time is asked for its block at their height: they have been polled since. */
 const AHEAD_MS = 2_000;
-
-/** If a gap could not be filled for this time, the chain restarts at the head. */
-const MAX_GAP_MS = 60_000;
-/** Missing blocks that are fetched without watchers. With larger gaps, the chain restarts at the head. */
-const MAX_UNWATCHED_GAP = 3n;
 
 /** A block of which a caller is served an object. */
 export interface ServedBlock {
@@ -62,20 +50,11 @@ export type Absence = 'no-response' | 'not-followed';
 
 /** What follows from an event, for the poller to do. */
 export type Effect<U> =
+  | Exclude<Step<U>, { readonly kind: 'changed' }>
   /** The chain has changed, or is known again. Watchers get the change; undefined: they continue from the head. */
   | { readonly kind: 'changed'; readonly change: ChainChange | undefined }
-  /** Fetch the blocks between `headers` and the head, for watchers until a time, and call `fetched`. */
-  | {
-      readonly kind: 'fetch';
-      readonly head: Header;
-      readonly from: U;
-      readonly headers: Headers;
-      readonly watchedUntil: number | undefined;
-    }
   /** The first watcher's chain, or one that restarts, has few blocks: fetch those before, and call `precededBy`. */
   | { readonly kind: 'fetch-ancestors'; readonly from: U; readonly headers: Headers }
-  /** Check the chain id of the upstream, and call `verified`. */
-  | { readonly kind: 'verify'; readonly upstream: U }
   /** Poll the upstream: its head may have been replaced. */
   | { readonly kind: 'poll'; readonly upstream: U }
   /** Poll the upstream: others have newer heads, which are not accepted before it has them too. */
@@ -98,42 +77,6 @@ export interface ChainOptions<U> {
   /** Unix time of an event in ms; undefined: block timestamps have no relation to it. */
   readonly unixMsAt?: (at: number) => number;
 }
-
-/** How many groups must have a block on which proofs rest. */
-export interface WitnessRule {
-  /** Undefined: more than half of the groups. */
-  readonly count: number | undefined;
-  /** Whether the head is held at the newest such block. */
-  readonly hold: Hold;
-}
-
-const majority: WitnessRule = { count: undefined, hold: 'no' };
-
-/** A head to move the chain to. */
-interface Move<U> {
-  readonly head: Header;
-  readonly from: U;
-  /** The healthy upstreams agree on the head: it replaces one that is not lower. */
-  readonly isConfirmed: boolean;
-  /** The gaps whose blocks are fetched: all for watchers, small ones while the network is in use. */
-  readonly fills: 'all' | 'small' | 'none';
-  /** The upstream has just returned the chain id of the network. */
-  readonly isChecked?: boolean;
-}
-
-/** A move that waits for the check of its upstream's chain. */
-interface UncheckedMove<U> {
-  readonly move: Move<U>;
-  /** The head of the chain when the check began. */
-  readonly before: Header | undefined;
-}
-
-interface Selected<U> extends Selection<UpstreamReport<U>> {
-  /** Its head is the newest witnessed block, as far as one is the head of an upstream. */
-  readonly witness: UpstreamReport<U> | undefined;
-}
-
-const finalTags = ['safe', 'finalized'] as const satisfies readonly FinalTag[];
 
 let epochs = 0;
 
@@ -164,10 +107,7 @@ export class Chain<U> {
   readonly #times = new BlockTimes();
   readonly #served = new NewestServed<U>();
   readonly #hashes = new ServedHashes();
-  readonly #tagged: Record<FinalTag, TaggedBlock<U>> = {
-    safe: { number: -1n, olderAt: new Map() },
-    finalized: { number: -1n, olderAt: new Map() },
-  };
+  readonly #tags = new ServedTags<U>();
   /** The newest block with a usable gas limit. */
   #gasBlock: SeenHead | undefined;
   #final: bigint | undefined;
@@ -183,26 +123,8 @@ export class Chain<U> {
   /** Groups have different blocks from this number on, and no branch has a majority. */
   #dispute: { readonly number: bigint; readonly at: number } | undefined;
 
-  #witnesses = noWitnesses;
-
-  // The followed chain
-  readonly #ring = new HeaderRing(MAX_HEADERS);
-  /** The upstream that reported its head. */
-  #reporter: U | undefined;
-  /** It is followed without a pause. */
-  #isCurrent = false;
-  /** The upstream that reported its head was found to be on another chain. */
-  #isDoubtful = false;
-  /** Watchers may have missed a change, so that it restarts at the next head. */
-  #hasMissed = false;
-  #gapSince: number | undefined;
-  /** The move whose missing blocks are being fetched, and the latest head since. */
-  #fetching: Move<U> | undefined;
-  #next: Move<U> | undefined;
-  /** The latest head of each upstream whose chain is being checked. Heads of others are followed meanwhile. */
-  readonly #unchecked = new Map<U, UncheckedMove<U>>();
-  /** Those whose check has ended while blocks are being fetched. */
-  #checked: UncheckedMove<U>[] = [];
+  readonly #witnesses = new WitnessTracker<U>();
+  readonly #followed = new FollowedChain<U>();
 
   constructor(options: ChainOptions<U>) {
     this.#options = options;
@@ -216,16 +138,16 @@ export class Chain<U> {
       marks: this.#marks,
       branch: this.#otherBranch === undefined ? 'known' : 'uncertain',
       number: this.#network?.number,
-      headers: this.#ring.headers,
+      headers: this.#followed.headers,
       newestServed: this.#served.number,
-      tagged: { ...this.#tagged },
+      tagged: this.#tags.blocks,
       served: this.#hashes,
       seenAt: this.#seenAt,
       blockMs: this.#times.blockMs,
       pastHeads: this.#times.heads,
       gasBlock: this.#gasBlock,
       dispute: this.#dispute,
-      witnesses: this.#witnesses,
+      witnesses: this.#witnesses.known,
       upstreams: new Map([...this.#upstreams].map(([upstream, known]) => [upstream, known.snapshot()])),
     }));
   }
@@ -242,7 +164,7 @@ export class Chain<U> {
 
   /** The chain is followed without a pause. */
   get isCurrent(): boolean {
-    return this.#isCurrent;
+    return this.#followed.isCurrent;
   }
 
   /** The upstream that returned the newest served block; undefined: it was the network's head. */
@@ -263,24 +185,15 @@ export class Chain<U> {
   // Events
 
   /** These upstreams, best first, instead of those before. What is known of the others is forgotten. */
-  replaceUpstreams(upstreams: readonly U[], rule = majority): void {
+  replaceUpstreams(upstreams: readonly U[], rule?: WitnessRule): void {
     const previous = new Map(this.#upstreams);
     this.#upstreams.clear();
     for (const upstream of upstreams)
       this.#upstreams.set(upstream, previous.get(upstream) ?? new UpstreamBlocks(upstream));
     for (const upstream of this.#awaited) if (!this.#upstreams.has(upstream)) this.#awaited.delete(upstream);
     const groups = new Set(upstreams.map((upstream) => this.#options.groupOf(upstream))).size;
-    const needed = rule.count ?? Math.floor(groups / 2) + 1;
-    // What fewer groups had is not witnessed.
-    if (needed > this.#witnesses.needed) this.#forgetWitnessed();
-    this.#witnesses = { ...this.#witnesses, needed, hold: rule.hold };
-    for (const tag of finalTags) {
-      const { number, olderAt } = this.#tagged[tag];
-      this.#tagged[tag] = {
-        number,
-        olderAt: new Map([...olderAt].filter(([upstream]) => this.#upstreams.has(upstream))),
-      };
-    }
+    this.#witnesses.replaceRule(rule, groups);
+    this.#tags.retain(this.#upstreams);
     this.#view = undefined;
   }
 
@@ -313,7 +226,7 @@ export class Chain<U> {
       known.forget();
       known.failures = 0;
       known.pollsBelow = 0;
-      this.#witnesses = { ...this.#witnesses, missingSince: undefined };
+      this.#witnesses.unfollowed();
       this.#view = undefined;
     }
     return this.#takeEffects();
@@ -328,9 +241,7 @@ export class Chain<U> {
       known.marks = new BranchMarks();
       this.#awaited.delete(known.upstream);
     }
-    this.#checked = this.#checked.filter(({ move }) => !upstreams.includes(move.from));
-    if (this.#next !== undefined && upstreams.includes(this.#next.from)) this.#next = undefined;
-    if (numbers.length > 0) this.#leave(upstreams, numbers, at);
+    this.#leave(upstreams, numbers, at);
     this.#view = undefined;
     this.#decide(undefined, at);
     return this.#takeEffects();
@@ -347,10 +258,7 @@ export class Chain<U> {
   /** Another worker serves these blocks: `latest`, if no event `seen` has it, and those of tags. */
   servedElsewhere(latest: bigint, tags: Readonly<Record<FinalTag, bigint>>, at: number): void {
     this.#recordServed(latest, undefined, at, false);
-    for (const tag of finalTags) {
-      const { number, olderAt } = this.#tagged[tag];
-      if (tags[tag] > number) this.#tagged[tag] = { number: tags[tag], olderAt };
-    }
+    this.#tags.raise(tags);
     this.#view = undefined;
   }
 
@@ -370,9 +278,9 @@ export class Chain<U> {
     this.#break();
     this.#times.pause();
     this.#dispute = undefined;
-    this.#forgetWitnessed();
+    this.#witnesses.forget();
     this.#isConfirming = false;
-    this.#isCurrent = false;
+    this.#followed.isCurrent = false;
   }
 
   /** The head is selected when these upstreams were polled, or at this time. */
@@ -384,14 +292,14 @@ export class Chain<U> {
 
   /** Whether the chain has watchers. Changes are delivered to watchers, from the next head on for the first one. */
   watched(isWatched: boolean, at: number): void {
-    if (isWatched && !this.#isWatched) this.#isCurrent = false;
+    if (isWatched && !this.#isWatched) this.#followed.isCurrent = false;
     this.#isWatched = isWatched;
     this.#recordDelivered(at);
   }
 
   /** A watcher did not get the last change. */
   missed(): void {
-    this.#hasMissed = true;
+    this.#followed.hasMissed = true;
   }
 
   /** Time has passed. */
@@ -423,34 +331,27 @@ export class Chain<U> {
     this.#isDevelopment = true;
     for (const known of this.#upstreams.values()) known.marks = new BranchMarks();
     this.#served.forget();
-    this.#forgetWitnessed();
+    this.#witnesses.forget();
     this.#changeEpoch();
   }
 
   /** The chain id of the upstream was checked. @param isRight it is that of the network; false also without a response */
   verified(upstream: U, isRight: boolean, at: number): readonly Effect<U>[] {
-    const unchecked = this.#unchecked.get(upstream);
-    this.#unchecked.delete(upstream);
-    if (unchecked !== undefined && isRight) this.#checked.push(unchecked);
-    this.#continue(at);
+    this.#apply(this.#followed.verified(upstream, isRight, at), at);
     return this.#takeEffects();
   }
 
-  /**
-   * The missing blocks of the effect `fetch` are there.
-   * @param branch from the followed chain to the head, oldest first. `unknown`: an upstream does not return one of them
-   */
-  fetched(branch: readonly Header[] | 'unknown' | 'too-long', at: number): readonly Effect<U>[] {
-    const move = this.#fetching;
-    this.#fetching = undefined;
-    if (move !== undefined) this.#closeGap(move, branch, at);
-    this.#continue(at);
+  /** The missing blocks of the effect `fetch` are there, as far as upstreams returned them. */
+  fetched(branch: Branch, at: number): readonly Effect<U>[] {
+    const move = this.#followed.fetching;
+    const isSelected = move === undefined || typeof branch === 'string' || this.#isStillSelected(move, branch, at);
+    this.#apply(this.#followed.fetched(branch, isSelected, at), at);
     return this.#takeEffects();
   }
 
   /** The blocks before the oldest known one, oldest first. */
   precededBy(ancestors: readonly Header[]): void {
-    this.#ring.prepend(ancestors);
+    this.#followed.ring.prepend(ancestors);
     this.#view = undefined;
   }
 
@@ -459,7 +360,7 @@ export class Chain<U> {
     const known = this.#upstreams.get(upstream);
     if (known?.head === undefined || header.number !== known.comparedAt) return noEffects;
     known.learnAncestors([header]);
-    if (this.#ring.headers.has(header.hash)) known.standing = undefined;
+    if (this.#followed.headers.has(header.hash)) known.standing = undefined;
     this.#update(known, at);
     return this.#takeEffects();
   }
@@ -469,40 +370,18 @@ export class Chain<U> {
   #update(known: UpstreamBlocks<U>, at: number): void {
     this.#view = undefined;
     const wasForeign = known.isForeign;
-    known.isForeign = known.head?.header === undefined ? wasForeign : this.#isForeign(known.head.header);
+    known.isForeign = known.head?.header === undefined ? wasForeign : this.#followed.isForeign(known.head.header);
     if (known.isForeign && !wasForeign) this.#effects.push({ kind: 'verify', upstream: known.upstream });
     this.#decide(known, at);
   }
 
-  /** Whether a header does not continue the chain at a height where it should, so that it may be of another chain. */
-  #isForeign(header: Header): boolean {
-    const { headers } = this.#ring;
-    const { head, oldest } = headers;
-    const { number, hash, parentHash } = header;
-    if (!this.#isCurrent || head === undefined || oldest === undefined) return false;
-    if (headers.has(hash) || headers.has(parentHash) || this.#ring.hasRemoved(header)) return false;
-    if (number > oldest.number && number <= head.number + 1n) return true;
-    return number > head.number + BigInt(MAX_HEADERS) || number < oldest.number - BigInt(MAX_HEADERS);
-  }
-
-  /**
-   * Drops what is known only from upstreams that are on another chain. If the next head of another one continues the chain,
-   * they reported no block of theirs. Without others, it restarts.
-   * @param numbers of their heads
-   */
+  /** Drops what is known only from upstreams that are on another chain. @param numbers of their heads */
   #leave(upstreams: readonly U[], numbers: readonly bigint[], at: number): void {
     const highest = this.#network?.number ?? 0n;
     const others = [...this.#upstreams.values()].filter(({ isUsable }) => isUsable);
     const isOnlyTheirs = !others.some(({ head }) => (head?.number ?? -1n) >= highest);
     if (isOnlyTheirs && numbers.some((number) => number >= highest)) this.#forgetNetwork();
-    this.#gapSince = undefined;
-    if (this.#reporter === undefined || !upstreams.includes(this.#reporter)) return;
-    if (this.#ring.headers.head === undefined) return;
-    this.#isDoubtful = true;
-    if (others.length > 0) return;
-    this.#ring.clear();
-    this.#changed({ removed: [], added: [], hasGap: true }, undefined, at);
-    this.#isCurrent = false;
+    this.#apply(this.#followed.left(upstreams, numbers.length > 0, others.length > 0), at);
   }
 
   // What callers were served
@@ -519,7 +398,7 @@ export class Chain<U> {
     at: number,
   ): void {
     if (tag !== undefined) this.#serveTagged(upstream, number, tag, at);
-    const knownHash = this.#ring.headers.at(number)?.hash;
+    const knownHash = this.#followed.headers.at(number)?.hash;
     const isOnOtherBranch = hash !== undefined && hash !== (knownHash ?? hash);
     if (isOnOtherBranch && (isLatest || number >= this.#served.number)) {
       this.#otherBranch = { upstream, at };
@@ -558,14 +437,9 @@ export class Chain<U> {
     const head = this.#network;
     if (head !== undefined) {
       if (number > highestPlausible(head, at, this.#times.blockMs)) return;
-      this.#dropTagsAbove(head.number);
+      this.#tags.dropAbove(head.number);
     }
-    const { number: newest, olderAt } = this.#tagged[tag];
-    if (number >= newest && number === newest && !olderAt.has(upstream)) return;
-    const older = new Map(olderAt);
-    if (number < newest) older.set(upstream, at);
-    else older.delete(upstream);
-    this.#tagged[tag] = { number: number > newest ? number : newest, olderAt: older };
+    this.#tags.record(upstream, number, tag, at);
     this.#view = undefined;
   }
 
@@ -577,7 +451,7 @@ export class Chain<U> {
 
   /** Watchers get the head of the chain. It is above the network's head only while a reorg is followed. */
   #recordDelivered(at: number): void {
-    const { head } = this.#ring.headers;
+    const { head } = this.#followed.headers;
     if (!this.#isWatched || head === undefined || this.#network === undefined) return;
     if (head.number <= this.#network.number) this.#recordServed(head.number, undefined, at, true);
   }
@@ -597,7 +471,10 @@ export class Chain<U> {
     const selection = this.#select(at);
     const { head: highest, leaves } = selection;
     if (highest === undefined) return;
-    const selected = this.#headToFollow(selection);
+    // A branch whose blocks are being fetched is not left for an ancestor of its head.
+    const isBound = leaves === undefined || this.#followed.fetching !== undefined;
+    const lowest = (isBound ? this.#network?.number : undefined) ?? 0n;
+    const selected = this.#witnesses.headToFollow(highest, lowest, this.#times.blockMs);
     const usable = [...this.#upstreams.values()].filter(({ isUsable, standing }) => isUsable && standing === undefined);
     const seen = selected?.head.number ?? this.#network?.number ?? highest.head.number;
     for (const { head } of usable)
@@ -607,7 +484,6 @@ export class Chain<U> {
     this.#view = undefined;
     if (selected === undefined) return;
     const { head } = selected;
-    const from = selected.known.upstream;
     let isConfirmed: boolean;
     if (leaves === 'lost' || this.#network === undefined || head.number >= this.#network.number) {
       this.#accept(head);
@@ -615,58 +491,11 @@ export class Chain<U> {
       isConfirmed = leaves !== undefined || (areEqual && !this.#isPast(head));
     } else isConfirmed = this.#confirmLower(head, this.#network, usable, updated, at);
     const fills = this.#isWatched ? 'all' : at - this.#usedAt < this.#options.inUseMs ? 'small' : 'none';
-    const wasUnknown = this.#ring.headers.head === undefined;
-    if (head.header !== undefined) this.#follow({ head: head.header, from, isConfirmed, fills }, at);
+    const { head: before } = this.#followed;
+    if (head.header !== undefined) this.#follow(head.header, selected.known, isConfirmed, fills, at);
     else this.#followNewestHeader(head.number, usable, fills, at);
     // The first head of several has been followed: now the others are compared with it.
-    if (wasUnknown && this.#ring.headers.head !== undefined) this.#decide(undefined, at);
-  }
-
-  /** The selected head, or the newest witnessed one if the head is held there. Undefined: the head before stays. */
-  #headToFollow({ head, leaves, witness }: Selected<U>): UpstreamReport<U> | undefined {
-    const { needed, hold, block } = this.#witnesses;
-    if (head === undefined || hold === 'no' || needed <= 1) return head;
-    const { number } = head.head;
-    // A branch whose blocks are being fetched is not left for an ancestor of its head.
-    const lowest = leaves === undefined || this.#fetching !== undefined ? (this.#network?.number ?? 0n) : 0n;
-    // All upstreams are below the head: polls decide.
-    if (number < lowest) return head;
-    const isHeld = (held: bigint | undefined): boolean =>
-      hold === 'always' || (held !== undefined && isNearHead(held, number, this.#times.blockMs));
-    const found = isHeld(witness?.head.number) ? witness : isHeld(block?.number) ? undefined : head;
-    return found === undefined || found.head.number < lowest ? undefined : found;
-  }
-
-  /** Finds the newest witnessed block. @returns the upstream that has it as its head; undefined: none has */
-  #findWitnessed(
-    reports: readonly UpstreamReport<U>[],
-    { head, leaves }: Selection<UpstreamReport<U>>,
-    at: number,
-  ): UpstreamReport<U> | undefined {
-    const { needed, hold, block: before, missingSince } = this.#witnesses;
-    if (needed <= 1 || head === undefined) return undefined;
-    const { headers } = this.#ring;
-    const { blockMs } = this.#times;
-    const { number } = head.head;
-    const onBranch = reports.filter(({ known }) => known.standing?.leftAt === undefined);
-    const witness = newestWitness(onBranch, reports, headers, needed);
-    const found = witness?.head.header;
-    const isReplaced = before !== undefined && (headers.at(before.number)?.hash ?? before.hash) !== before.hash;
-    const isNewer = found !== undefined && (before === undefined || found.number >= before.number);
-    const block =
-      isNewer || isReplaced || leaves !== undefined ? found && { number: found.number, hash: found.hash } : before;
-    const lowest = number - BigInt(maxLagOf(blockMs));
-    const present = groupsOf(onBranch.filter((one) => one.head.number >= lowest));
-    const isNear = block !== undefined && isNearHead(block.number, number, blockMs);
-    // Upstreams that are not polled say nothing where no proof depends on them.
-    const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
-    const isFollowed =
-      hold !== 'no' || new Set(polled.map(({ upstream }) => this.#options.groupOf(upstream))).size >= needed;
-    const isEnough = hold === 'near' ? isNear : block !== undefined && block.number >= lowest && present >= needed;
-    const isMissing = isFollowed && !isEnough;
-    this.#witnesses = { needed, hold, block, present, missingSince: isMissing ? (missingSince ?? at) : undefined };
-    if (hold !== 'no' && !isNear) this.#compareHeads(head, onBranch);
-    return witness;
+    if (before === undefined && this.#followed.head !== undefined) this.#decide(undefined, at);
   }
 
   /** Of the upstream with the head and one of another group, the higher one is asked for its block at the height of the other. */
@@ -676,7 +505,7 @@ export class Chain<U> {
       const [high, low] = other.head.number > head.head.number ? [other, head] : [head, other];
       const { number, header } = low.head;
       const isKnown = header === undefined || number >= high.linkedFrom;
-      if (isKnown || groupsWith([high], number, header.hash, this.#ring.headers) > 0) continue;
+      if (isKnown || groupsWith([high], number, header.hash, this.#followed.headers) > 0) continue;
       this.#askFor(high.known, number);
     }
   }
@@ -687,17 +516,15 @@ export class Chain<U> {
     this.#effects.push({ kind: 'compare', upstream: known.upstream, number });
   }
 
-  #forgetWitnessed(): void {
-    this.#witnesses = { ...this.#witnesses, block: undefined, present: 0, missingSince: undefined };
-  }
-
   /** Selects the head, and updates what follows for each upstream. */
-  #select(at: number): Selected<U> {
+  #select(at: number): Selection<UpstreamReport<U>> {
     const options = this.#options;
+    const { headers: followed } = this.#followed;
+    const { blockMs } = this.#times;
     const reports = [...this.#upstreams.values()].flatMap(
       (known) => (known.isUsable ? known.reportFor(options.groupOf(known.upstream)) : undefined) ?? [],
     );
-    const selection = selectHead(reports, this.#ring.headers, this.#times.blockMs, at, options.unixMsAt?.(at));
+    const selection = selectHead(reports, followed, blockMs, at, options.unixMsAt?.(at));
     for (const known of this.#upstreams.values()) if (!known.isUsable) known.standing = undefined;
     for (const report of reports) {
       const { known } = report;
@@ -713,19 +540,23 @@ export class Chain<U> {
       const othersWith = (number: bigint, hash: string): number =>
         new Set(others.filter(({ hashes }) => hashes.get(number) === hash).map(({ group }) => group)).size;
       const wasMarked = known.marks.mark !== undefined;
-      known.marks.update(report, known.standing, this.#ring.headers, othersWith, at);
+      known.marks.update(report, known.standing, followed, othersWith, at);
       if (!wasMarked && known.marks.mark !== undefined) this.#marks++;
       this.#compare(known, found?.aheadOf !== undefined, report.linkedFrom, at);
     }
     const { disputedAt } = selection;
     this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
     for (const { known } of selection.late) this.#effects.push({ kind: 'late', upstream: known.upstream });
-    return { ...selection, witness: this.#findWitnessed(reports, selection, at) };
+    const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
+    const polledGroups = new Set(polled.map(({ upstream }) => options.groupOf(upstream))).size;
+    const onBranch = this.#witnesses.update({ reports, selection, followed, blockMs, polledGroups }, at);
+    if (selection.head !== undefined) this.#compareHeads(selection.head, onBranch);
+    return selection;
   }
 
   /** If an upstream stays ahead, and what it has at the height of the network is not known, it is asked. */
   #compare(known: UpstreamBlocks<U>, isAhead: boolean, linkedFrom: bigint, at: number): void {
-    const number = this.#ring.headers.head?.number;
+    const number = this.#followed.head?.number;
     known.aheadSince = isAhead ? (known.aheadSince ?? at) : undefined;
     if (known.aheadSince === undefined || at - known.aheadSince < AHEAD_MS) return;
     if (number !== undefined && number < linkedFrom) this.#askFor(known, number);
@@ -736,7 +567,7 @@ export class Chain<U> {
    * On development chains, blocks can be removed.
    */
   #isPast({ header }: SeenHead): boolean {
-    const { headers } = this.#ring;
+    const { headers } = this.#followed;
     return (
       !this.#isDevelopment && header !== undefined && header.hash !== headers.head?.hash && headers.has(header.hash)
     );
@@ -746,7 +577,7 @@ export class Chain<U> {
   #isBackAtHead(known: UpstreamBlocks<U>, at: number): boolean {
     const { upstream, head } = known;
     if (this.#otherBranch?.upstream !== upstream || head === undefined || isAlternating(known, at)) return false;
-    return head.at > this.#otherBranch.at && head.header !== undefined && this.#ring.headers.has(head.header.hash);
+    return head.at > this.#otherBranch.at && head.header !== undefined && this.#followed.headers.has(head.header.hash);
   }
 
   /** All usable upstreams are below the head. @returns whether the chain was replaced by a shorter one, and its head accepted */
@@ -760,7 +591,7 @@ export class Chain<U> {
     if (updated?.head !== undefined) updated.pollsBelow++;
     this.#lowerSince ??= at;
     const isNew = !this.#isDevelopment && at - this.#lowerSince < this.#options.minLowerMs;
-    const isOld = head.header !== undefined && this.#ring.hasRemoved(head.header);
+    const isOld = head.header !== undefined && this.#followed.ring.hasRemoved(head.header);
     const arePolled = usable
       .filter((known) => known.head !== undefined && known.head.number <= head.number)
       .every(
@@ -785,8 +616,8 @@ export class Chain<U> {
     if (this.#isDevelopment || this.#mayBeReplaced) return true;
     const [only, other] = this.#upstreams.values();
     const isAlone = only !== undefined && other === undefined && !isAlternating(only, at);
-    if (!isAlone && header !== undefined && this.#ring.hasRemoved(header)) return false;
-    const knownHash = this.#ring.headers.at(number)?.hash;
+    if (!isAlone && header !== undefined && this.#followed.ring.hasRemoved(header)) return false;
+    const knownHash = this.#followed.headers.at(number)?.hash;
     if (knownHash !== undefined && header !== undefined) return header.hash !== knownHash;
     return (this.#final !== undefined && number < this.#final) || previous.number - number > MAX_LAGGING_BLOCKS;
   }
@@ -801,8 +632,8 @@ export class Chain<U> {
     this.#network = head;
     this.#view = undefined;
     if (this.#final !== undefined && head.number < this.#final) this.#final = undefined;
-    if (hasFallen) this.#dropTagsAbove(head.number);
-    if (hasFallen && (this.#witnesses.block?.number ?? 0n) > head.number) this.#forgetWitnessed();
+    if (hasFallen) this.#tags.dropAbove(head.number);
+    if (hasFallen && (this.#witnesses.known.block?.number ?? 0n) > head.number) this.#witnesses.forget();
     const before = this.#served.number;
     // What was served of the branch that is followed now stays served, although one upstream alone has it.
     const { number: served, source } = this.#served;
@@ -819,11 +650,6 @@ export class Chain<U> {
     else if (head.gasLimit !== undefined) this.#gasBlock = head;
   }
 
-  #dropTagsAbove(number: bigint): void {
-    for (const tag of finalTags)
-      if (this.#tagged[tag].number > number) this.#tagged[tag] = { number: -1n, olderAt: new Map() };
-  }
-
   /** The head was that of another chain. */
   #forgetNetwork(): void {
     this.#network = undefined;
@@ -833,8 +659,8 @@ export class Chain<U> {
     this.#otherBranch = undefined;
     this.#isConfirming = false;
     this.#served.forget();
-    this.#forgetWitnessed();
-    this.#dropTagsAbove(-1n);
+    this.#witnesses.forget();
+    this.#tags.dropAbove(-1n);
     this.#break();
   }
 
@@ -842,107 +668,29 @@ export class Chain<U> {
 
   /** Only the number of the head is known, from a response to a caller: the chain follows the newest header up to it. */
   #followNewestHeader(max: bigint, usable: readonly UpstreamBlocks<U>[], fills: Move<U>['fills'], at: number): void {
-    let number = this.#ring.headers.head?.number ?? -1n;
-    let move: Move<U> | undefined;
-    for (const { header, upstream } of usable) {
-      if (header === undefined || header.number > max || header.number <= number) continue;
-      if (this.#ring.hasRemoved(header)) continue;
-      number = header.number;
-      move = { head: header, from: upstream, isConfirmed: false, fills };
+    const { head, ring } = this.#followed;
+    let newest = head;
+    let from: UpstreamBlocks<U> | undefined;
+    for (const known of usable) {
+      const { header } = known;
+      if (header === undefined || header.number > max || header.number <= (newest?.number ?? -1n)) continue;
+      if (ring.hasRemoved(header)) continue;
+      [newest, from] = [header, known];
     }
-    if (move !== undefined) this.#follow(move, at);
+    if (newest !== undefined && from !== undefined) this.#follow(newest, from, false, fills, at);
   }
 
-  /** Moves the chain to a head. While blocks are being fetched, only the latest head waits. */
-  #follow(move: Move<U>, at: number): void {
-    this.#next = move;
-    this.#continue(at);
+  #follow(head: Header, known: UpstreamBlocks<U>, isConfirmed: boolean, fills: Move<U>['fills'], at: number): void {
+    const move = { head, from: known.upstream, isFromSeveral: isAlternating(known, at), isConfirmed, fills };
+    this.#apply(this.#followed.follow(move, at), at);
   }
 
-  #continue(at: number): void {
-    while (this.#fetching === undefined) {
-      const move = this.#takeNext();
-      if (move === undefined) return;
-      this.#moveTo(move, at);
+  /** Handles each step before the chain makes the next one. */
+  #apply(steps: Iterable<Step<U>>, at: number): void {
+    for (const step of steps) {
+      if (step.kind === 'changed') this.#changed(step, at);
+      else this.#effects.push(step);
     }
-  }
-
-  /** Checked heads are first: a later head does not replace them. */
-  #takeNext(): Move<U> | undefined {
-    const checked = this.#checked.shift();
-    if (checked !== undefined) {
-      // The upstreams agreed on it before the chain moved.
-      const isConfirmed = checked.move.isConfirmed && this.#ring.headers.head === checked.before;
-      return { ...checked.move, isConfirmed, isChecked: true };
-    }
-    const next = this.#next;
-    this.#next = undefined;
-    return next;
-  }
-
-  #moveTo(move: Move<U>, at: number): void {
-    const { head, from, isConfirmed, fills } = move;
-    const { headers } = this.#ring;
-    const current = headers.head;
-    const isHigher = current === undefined || head.number > current.number;
-    if (head.hash === current?.hash || (!isHigher && !isConfirmed && !this.#isFork(head, from, at))) {
-      if (!this.#isCurrent) this.#changed({ removed: [], added: [] }, from, at);
-    } else if (this.#hasMissed) this.#changed(this.#ring.restartAt(head, at), from, at);
-    else if (headers.has(head.hash)) this.#changed({ removed: this.#ring.cutAbove(head.hash), added: [] }, from, at);
-    else if (headers.has(head.parentHash)) this.#changed(this.#ring.extend([head], at), from, at);
-    else if (!this.#isCurrent) {
-      // Without a response of the upstream about its chain, the next head is tried.
-      // What the upstreams have now is compared with it: all have a vote.
-      if (current === undefined || this.#isChecked(move))
-        this.#changed(this.#ring.restartAt(head, -Infinity), from, at);
-    } else if (fills === 'none' || (fills === 'small' && isLargeGap(head, current)))
-      this.#changed(this.#ring.restartAt(head, at), from, at);
-    else {
-      this.#gapSince ??= at;
-      this.#fetching = move;
-      const watchedUntil = fills === 'all' ? this.#gapSince + MAX_GAP_MS : undefined;
-      this.#effects.push({ kind: 'fetch', head, from, headers, watchedUntil });
-    }
-  }
-
-  /** False: the chain of the upstream is checked now, and then the head is followed, unless a later one of it is. */
-  #isChecked(move: Move<U>): boolean {
-    if (move.isChecked === true) return true;
-    const isPending = this.#unchecked.has(move.from);
-    this.#unchecked.set(move.from, { move, before: this.#ring.headers.head });
-    if (!isPending) this.#effects.push({ kind: 'verify', upstream: move.from });
-    return false;
-  }
-
-  /**
-   * Whether a head that is not higher replaces the current one. Two blocks of the same height are a fork, which a later
-   * block decides. Until then, only the upstream that reported the current head can replace it, or after a pause any upstream.
-   * Of several nodes behind one URL, one may be on an old branch.
-   * A lagging upstream reports older blocks of the ring, blocks below it, or of a branch that a reorg removed. Polls decide
-   * whether an upstream alone went back to such a branch, because it may be several nodes.
-   */
-  #isFork(header: Header, from: U, at: number): boolean {
-    const { headers } = this.#ring;
-    const known = headers.at(header.number);
-    if (known === undefined || known.hash === header.hash) return false;
-    if (!this.#isCurrent) return true;
-    const reporter = this.#upstreams.get(from);
-    if (from !== this.#reporter || (reporter !== undefined && isAlternating(reporter, at))) return false;
-    const isLower = headers.head !== undefined && header.number < headers.head.number;
-    return !isLower || !this.#ring.hasRemoved(header);
-  }
-
-  #closeGap(move: Move<U>, branch: readonly Header[] | 'unknown' | 'too-long', at: number): void {
-    // Nodes behind one URL may lack blocks that the next one has.
-    if (branch === 'unknown' && move.fills === 'all' && at - (this.#gapSince ?? at) < MAX_GAP_MS) return;
-    const blocks = typeof branch === 'string' ? undefined : branch;
-    if (blocks !== undefined && !this.#isStillSelected(move, blocks, at)) return;
-    if (!this.#ring.headers.has(blocks?.[0]?.parentHash ?? '') && !this.#isChecked(move)) return;
-    this.#changed(
-      blocks === undefined ? this.#ring.restartAt(move.head, at) : this.#ring.extend(blocks, at),
-      move.from,
-      at,
-    );
   }
 
   /** False: by its blocks, a head is on another branch than the one to follow, or others are too far below it. */
@@ -954,28 +702,15 @@ export class Chain<U> {
     return known.standing === undefined;
   }
 
-  #changed(change: ChainChange, reporter: U | undefined, at: number): void {
-    const isOtherChain = this.#isDoubtful && (change.removed.length > 0 || change.hasGap === true);
-    if (isOtherChain || change.added.length > 0) this.#isDoubtful = false;
-    this.#reporter = reporter;
-    // The upstreams agreed on it before the chain moved.
-    if (this.#next !== undefined) this.#next = { ...this.#next, isConfirmed: false };
-    this.#gapSince = undefined;
-    this.#hasMissed = false;
-    const isContinuous = this.#isCurrent;
-    this.#isCurrent = true;
+  #changed({ change, reporter, isContinuous }: Extract<Step<U>, { kind: 'changed' }>, at: number): void {
     this.#changeEpoch();
     this.#otherBranch = undefined;
     if (change.removed.length > 0) this.#acceptBranch(change.removed, at);
-    const fork = change.removed.at(-1);
-    // The ancestors of a witnessed block are witnessed, too.
-    if (fork !== undefined && change.removed.some(({ hash }) => hash === this.#witnesses.block?.hash))
-      this.#witnesses = { ...this.#witnesses, block: { number: fork.number - 1n, hash: fork.parentHash } };
+    this.#witnesses.removed(change.removed);
     this.#recordDelivered(at);
-    const delivered = isOtherChain ? ({ ...change, hasGap: true, isOtherChain } as const) : change;
-    this.#effects.push({ kind: 'changed', change: isContinuous ? delivered : undefined });
+    this.#effects.push({ kind: 'changed', change: isContinuous ? change : undefined });
     if ((!isContinuous || change.hasGap === true) && this.#isWatched && reporter !== undefined)
-      this.#effects.push({ kind: 'fetch-ancestors', from: reporter, headers: this.#ring.headers });
+      this.#effects.push({ kind: 'fetch-ancestors', from: reporter, headers: this.#followed.headers });
   }
 
   /**
@@ -983,7 +718,7 @@ export class Chain<U> {
    * whose head was removed have at least the block before.
    */
   #acceptBranch(removed: readonly Header[], at: number): void {
-    const { head: header } = this.#ring.headers;
+    const { head: header } = this.#followed.headers;
     if (header === undefined) return;
     const fork = (removed.at(-1)?.number ?? 0n) - 1n;
     const known = [...this.#upstreams.values()];
@@ -1025,8 +760,4 @@ const noEffects: readonly never[] = [];
 
 function blockOf(header: Header): Block {
   return parseBlock(header.block) ?? { number: header.number };
-}
-
-function isLargeGap(head: Header, current: Header | undefined): boolean {
-  return current === undefined || head.number - current.number - 1n > MAX_UNWATCHED_GAP;
 }

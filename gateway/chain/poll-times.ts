@@ -1,10 +1,12 @@
+import type { SeenHead } from './header.ts';
+
 /** Intervals and timeouts of polls. */
 export interface PollTimes {
   /** Bounds of the poll interval while there are watchers: half of the block time. */
   readonly watchedMinMs: number;
   readonly watchedMaxMs: number;
-  /** With watchers and block times from this on, polls are at the expected times of blocks. Shorter ones cost more polls. */
-  readonly predictedMinMs: number;
+  /** With watchers and regular blocks of this time or more, polls are at the expected times of blocks. */
+  readonly expectedMinMs: number;
   /** Bounds of the poll interval without watchers: the block time. */
   readonly usedMinMs: number;
   readonly usedMaxMs: number;
@@ -37,7 +39,7 @@ const FIRST_BACKOFF_MS = 1_000;
 export const defaultTimes: PollTimes = {
   watchedMinMs: 1_000,
   watchedMaxMs: 4_000,
-  predictedMinMs: 1_800,
+  expectedMinMs: 1_800,
   usedMinMs: 2_000,
   usedMaxMs: 15_000,
   idleAfterMs: 180_000,
@@ -63,6 +65,43 @@ const DEFAULT_BLOCK_MS = 2_000;
 export function pollIntervalMs(times: PollTimes, sinceUseMs: number | undefined, blockMs = DEFAULT_BLOCK_MS): number {
   if (sinceUseMs === undefined) return clamp(blockMs / 2, times.watchedMinMs, times.watchedMaxMs);
   return Math.max(clamp(blockMs, times.usedMinMs, times.usedMaxMs), 2 * sinceUseMs);
+}
+
+/** Blocks in a row that came when they were expected, after which the next one is expected, too. */
+const REGULAR_BLOCKS = 3;
+/** Polls around the expected time are a 24th of the block time apart. */
+const STEP_SHARE = 1 / 24;
+const MIN_STEP_MS = 100;
+const MAX_STEP_MS = 500;
+/** Steps by which a block may be earlier or later than expected. */
+const MAX_STEPS = 4;
+
+/**
+ * Time until the poll for the next block of a network with regular blocks. The first one is a step before a block time has
+ * passed, because the last block was seen up to a step late.
+ * @param heads of the network, oldest first
+ * @returns undefined: the next block is not expected at a time, or it is late
+ */
+export function untilNextBlockMs(
+  { expectedMinMs }: PollTimes,
+  heads: readonly SeenHead[],
+  blockMs: number | undefined,
+  now: number,
+): number | undefined {
+  const last = heads.at(-1);
+  if (last === undefined || blockMs === undefined || blockMs < expectedMinMs) return undefined;
+  const stepMs = clamp(blockMs * STEP_SHARE, MIN_STEP_MS, MAX_STEP_MS);
+  const recent = heads.slice(-REGULAR_BLOCKS - 1);
+  const isRegular = recent.every(({ number, at }, index) => {
+    const expectedMs = blockMs * (recent.length - 1 - index);
+    return (
+      number === last.number - BigInt(recent.length - 1 - index) &&
+      Math.abs(last.at - at - expectedMs) <= MAX_STEPS * stepMs
+    );
+  });
+  const leftMs = last.at + blockMs - now;
+  if (!isRegular || recent.length <= REGULAR_BLOCKS || leftMs < -MAX_STEPS * stepMs) return undefined;
+  return Math.max(leftMs - stepMs, stepMs);
 }
 
 /**

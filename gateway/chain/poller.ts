@@ -2,10 +2,9 @@ import { clock, type Timer } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkMetrics, UpstreamSeries } from '../metrics/series.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
-import { Chain, type Absence, type Effect, type How, type ServedBlock, type WitnessRule } from './chain.ts';
+import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion, ServedEvent } from './chain-peers.ts';
+import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
 import { fetchAncestors, fetchBranch, fetchHeader, missingAncestors, type HeaderSource } from './fetch-branch.ts';
-import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
 import {
@@ -14,10 +13,12 @@ import {
   defaultTimes,
   pollIntervalMs,
   silenceLimits,
+  untilNextBlockMs,
   type PollTimes,
   type Silence,
 } from './poll-times.ts';
-import type { ChainView, FinalTag } from './view.ts';
+import type { ChainView } from './view.ts';
+import type { WitnessRule } from './witness-tracker.ts';
 
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
 /** Blocks before the head that the upstreams do not return are not fetched again for this time. */
@@ -26,9 +27,6 @@ const ANCESTORS_BACKOFF_MS = 60_000;
 const OVERDUE_FACTOR = 3;
 /** After a message of a worker with watchers, the first one polls as if it had them for this many of the longest rounds. */
 const WATCHED_ROUNDS = 2;
-
-/** Before the first block is shared with the other workers, and after a fall. */
-const nothingShared: Readonly<Record<'latest' | FinalTag, bigint>> = { latest: 0n, safe: -1n, finalized: -1n };
 
 /** An upstream whose blocks are followed. */
 export interface PolledUpstream extends HeaderSource {
@@ -119,7 +117,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
   #ancestorsRetryAt = -Infinity;
-  readonly #prediction = new HeadPrediction();
   #reportedHead: bigint | undefined;
   #timer: Timer | undefined;
   /** When polls began, or something last waited for the head. */
@@ -135,9 +132,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #watchedElsewhereUntil = -Infinity;
   /** When the others were last notified of a use. */
   #notifiedUseAt = -Infinity;
-  /** The newest served blocks that all workers know. */
-  #shared = nothingShared;
-  #sharing: Promise<void> | undefined;
   /** The last delivery that waits until its block is shared. */
   #delivery: Promise<void> | undefined;
   #nextRoundAt = -Infinity;
@@ -378,19 +372,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
    * @returns resolves when all other workers know the newest served blocks, or are not current; undefined: they know them
    */
   whenShared(): Promise<void> | undefined {
-    const peers = this.#peers;
-    if (peers === undefined) return undefined;
-    const { newestServed: latest, tagged } = this.view;
-    const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
-    const { latest: known, safe, finalized } = this.#shared;
-    if (latest <= known && tags.safe <= safe && tags.finalized <= finalized) return this.#sharing;
-    this.#shared = { latest, ...tags };
-    const upstream = this.#chain.newestServedFrom?.name;
-    const sharing = peers.announce({ kind: 'served', latest, upstream, tags }).then(() => {
-      if (this.#sharing === sharing) this.#sharing = undefined;
-    });
-    this.#sharing = sharing;
-    return sharing;
+    return this.#peers?.whenServedKnown(this.#served);
   }
 
   /**
@@ -455,18 +437,14 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         this.#chain.distrusted();
         break;
       case 'doubtful':
-        if (upstream !== undefined)
-          this.#verify(upstream).catch((error: unknown) => {
-            this.#recover(error);
-          });
+        if (upstream !== undefined) this.#run(this.#verify(upstream));
     }
   }
 
   /** The events from which a new worker learns what is known. */
   get state(): readonly ChainEvent[] {
     const now = clock.now();
-    const { newestServed: latest, tagged, upstreams } = this.view;
-    const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
+    const { upstreams } = this.view;
     const { final } = this.#chain;
     const events: ChainEvent[] = final === undefined ? [] : [{ kind: 'final', number: final }];
     for (const [{ name: upstream }, { head, isSubscribed }] of this.#timer === undefined ? [] : upstreams) {
@@ -474,7 +452,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       if (head !== undefined)
         events.push({ kind: 'seen', upstream, block: head, by: 'poll', sentMsAgo: now - head.at });
     }
-    return [...events, { kind: 'served', latest, upstream: this.#chain.newestServedFrom?.name, tags }];
+    return [...events, this.#served];
+  }
+
+  get #served(): ServedEvent {
+    const { newestServed: latest, tagged } = this.view;
+    const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
+    return { kind: 'served', latest, upstream: this.#chain.newestServedFrom?.name, tags };
   }
 
   close(): void {
@@ -518,19 +502,18 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     if (isStart) this.#startedAt = now;
     if (wasStopped) this.#chain.resumed();
     const { isConfirming } = this.#chain;
-    const { blockMs } = this.view;
+    const { blockMs, pastHeads } = this.view;
     const minMs = pollIntervalMs(this.#times, sinceUseMs === undefined ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const roundMs = isConfirming ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
     // Only with watchers, in the worker that polls for all, and while no lower head is confirmed.
-    const isPredicting = this.#isPolling && sinceUseMs === undefined && !isConfirming;
-    const expectedMs = isPredicting ? this.#untilNextHead(now) : undefined;
-    const stepMs = expectedMs !== undefined && expectedMs <= 0 ? stepOf(blockMs ?? 0) : undefined;
-    if (stepMs !== undefined) this.#prediction.polled();
-    const ownMs = this.#isPolling ? (isConfirming ? confirmMs : (stepMs ?? minMs)) : OVERDUE_FACTOR * roundMs;
+    const isExpecting = this.#isPolling && sinceUseMs === undefined && !isConfirming;
+    const expectedMs = isExpecting ? untilNextBlockMs(this.#times, pastHeads, blockMs, now) : undefined;
+    const busyMs = isConfirming ? confirmMs : Math.min(minMs, expectedMs ?? minMs);
+    const ownMs = this.#isPolling ? busyMs : OVERDUE_FACTOR * roundMs;
     const intervalMs = awaitedBy === undefined ? ownMs : 0;
     const silence = silenceLimits(this.#times, blockMs);
-    const untilNextMs = expectedMs === undefined ? roundMs : (stepMs ?? Math.min(expectedMs, this.#times.watchedMaxMs));
+    const untilNextMs = expectedMs === undefined ? roundMs : Math.min(expectedMs, this.#times.watchedMaxMs);
     let nextMs = isStart ? Math.min(untilNextMs, this.#times.firstPollsMs) : untilNextMs;
     for (const [upstream, polls] of this.#polls) {
       const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
@@ -552,16 +535,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#setTimer(this.#isPolling ? nextMs : Math.min(nextMs, idleAfterMs));
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.passed(now));
-  }
-
-  /** Time until the next head is expected, at a network with regular blocks. */
-  #untilNextHead(now: number): number | undefined {
-    const { blockMs } = this.view;
-    if (blockMs === undefined || blockMs < this.#times.predictedMinMs) return undefined;
-    // New heads arrive as notifications.
-    if ([...this.#polls.keys()].every((upstream) => this.#isSubscribed(upstream))) return undefined;
-    const at = this.#prediction.nextPollAt(now, blockMs);
-    return at === undefined ? undefined : at - now;
   }
 
   /** Whether this worker polls for all. */
@@ -831,19 +804,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           this.#deliver(effect.change);
           break;
         case 'fetch':
-          this.#fetch(effect).catch((error: unknown) => {
-            this.#recover(error);
-          });
+          this.#run(this.#fetch(effect));
           break;
         case 'fetch-ancestors':
-          this.#fetchAncestors(effect).catch((error: unknown) => {
-            this.#recover(error);
-          });
+          this.#run(this.#fetchAncestors(effect));
           break;
         case 'verify':
-          this.#verify(effect.upstream).catch((error: unknown) => {
-            this.#recover(error);
-          });
+          this.#run(this.#verify(effect.upstream));
           break;
         case 'poll':
           if (effect.upstream.isHeadUncertain) break;
@@ -855,9 +822,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
             this.mayHaveNewer(effect.upstream, clock.now());
           break;
         case 'compare':
-          this.#compare(effect).catch((error: unknown) => {
-            this.#recover(error);
-          });
+          this.#run(this.#compare(effect));
           break;
         case 'confirm':
           // The round that is due before that is not delayed: the lower head may be confirmed, or left, by then.
@@ -865,17 +830,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       }
     }
     resolveAll(this.#waitingForNews);
-    const { number, newestServed, tagged, witnesses } = this.view;
+    const { number, witnesses } = this.view;
     this.#metrics.witnessesMissing(witnesses.missingSince !== undefined);
-    const { latest, safe, finalized } = this.#shared;
-    // After a fall, the next served blocks are announced again.
-    if (newestServed < latest || tagged.safe.number < safe || tagged.finalized.number < finalized)
-      this.#shared = nothingShared;
+    this.#peers?.forgetServedAbove(this.#served);
     if (number === this.#reportedHead) return;
     this.#reportedHead = number;
     if (number === undefined) return;
     this.#metrics.head(Number(number));
-    this.#prediction.seen(number, clock.now(), this.view.blockMs);
   }
 
   #deliver(change: ChainChange | undefined): void {
@@ -909,11 +870,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     }
   }
 
-  /** A defect of Gatehouse, after which the chain restarts at the next head. */
-  #recover(error: unknown): void {
-    this.#log.error(causeOf(error), 'following the chain failed');
-    this.#chain.missed();
-    this.#handle(this.#chain.fetched('unknown', clock.now()));
+  /** An error is a defect of Gatehouse, after which the chain restarts at the next head. */
+  #run(work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      this.#log.error(causeOf(error), 'following the chain failed');
+      this.#chain.missed();
+      this.#handle(this.#chain.fetched('unknown', clock.now()));
+    });
   }
 
   async #fetch({ head, from, headers, watchedUntil }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {

@@ -4,43 +4,14 @@ import type { Header, SeenHead } from './header.ts';
 import type { Headers } from './header-ring.ts';
 import { isNearHead, type Standing } from './select-head.ts';
 import type { ServedHashes } from './served-hashes.ts';
+import type { FinalTag, TaggedBlock } from './served-tags.ts';
 import { isAlternating, type ViewedUpstream } from './upstream-blocks.ts';
-
-/** Tags of which the newest served block is known. The one of `latest` is the newest served block. */
-export type FinalTag = 'safe' | 'finalized';
+import type { Witnesses } from './witness-tracker.ts';
 
 /** After this time, an upstream with an older safe or finalized block may have the newer one. Those blocks are not polled. */
 const OLDER_TAG_MS = 12_000;
 /** An older gas limit is not used. Gas limits change by at most 1/1024 per block. */
 const MAX_GAS_LIMIT_AGE_MS = 300_000;
-
-/** The newest served block of a tag, and when each upstream last returned an older one. */
-export interface TaggedBlock<U> {
-  readonly number: bigint;
-  readonly olderAt: ReadonlyMap<U, number>;
-}
-
-/**
- * Where the network's head is held at the newest witnessed block: `near`, while that is near the highest head; `always`; or
- * nowhere.
- */
-export type Hold = 'no' | 'near' | 'always';
-
-/** A block is witnessed if upstreams of several groups have it, as their head or as an ancestor of it. */
-export interface Witnesses {
-  /** The groups that must have a block; 1: any upstream is enough. */
-  readonly needed: number;
-  /** The groups with an upstream that responds, is on the followed branch, and is not behind. */
-  readonly present: number;
-  /** The newest witnessed block. Its groups may be unavailable since. Undefined: not known. */
-  readonly block: { readonly number: bigint; readonly hash: string } | undefined;
-  readonly hold: Hold;
-  /** Since when new blocks are not witnessed in time; undefined: they are. */
-  readonly missingSince: number | undefined;
-}
-
-/** One upstream is enough. */
-export const noWitnesses: Witnesses = { needed: 1, present: 0, block: undefined, hold: 'no', missingSince: undefined };
 
 /**
  * What is known of the blocks of one network at one moment: the only answer to "what is the newest block?". It never changes;

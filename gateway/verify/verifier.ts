@@ -6,7 +6,7 @@ import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
 import { parseHeader, type Header } from '../chain/header.ts';
-import type { FinalTag } from '../chain/view.ts';
+import type { FinalTag } from '../chain/served-tags.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
 import type { CallRecord } from '../observability/call-record.ts';
 import type { Differences } from '../observability/differences.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Chain, type Effect, type ServedBlock, type WitnessRule } from '../../gateway/chain/chain.ts';
+import { Chain, type Effect, type ServedBlock } from '../../gateway/chain/chain.ts';
+import type { WitnessRule } from '../../gateway/chain/witness-tracker.ts';
 import type { ChainChange } from '../../gateway/chain/header-ring.ts';
 import { parseBlock, parseHeader, type Header } from '../../gateway/chain/header.ts';
 import { ScriptedChain } from './scripted-chain.ts';

@@ -19,7 +19,7 @@ export const CHAIN_ID = 7;
 export const quick: PollTimes = {
   watchedMinMs: 20,
   watchedMaxMs: 40,
-  predictedMinMs: Infinity,
+  expectedMinMs: Infinity,
   usedMinMs: 30,
   usedMaxMs: 60,
   idleAfterMs: 400,

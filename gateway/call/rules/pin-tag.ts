@@ -1,5 +1,5 @@
 import type { Header } from '../../chain/header.ts';
-import type { FinalTag } from '../../chain/view.ts';
+import type { FinalTag } from '../../chain/served-tags.ts';
 import { clock } from '../../clock/clock.ts';
 import { isObject } from '../../collections/is-object.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';

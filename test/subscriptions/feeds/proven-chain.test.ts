@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ChainChange } from '../../../gateway/chain/header-ring.ts';
 import type { Header } from '../../../gateway/chain/header.ts';
-import type { Hold } from '../../../gateway/chain/view.ts';
+import type { Hold } from '../../../gateway/chain/witness-tracker.ts';
 import { clock } from '../../../gateway/clock/clock.ts';
 import { openLog } from '../../../gateway/config/log.ts';
 import { ProvenChain, type ProvenChainOptions } from '../../../gateway/subscriptions/feeds/proven-chain.ts';

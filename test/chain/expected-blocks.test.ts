@@ -59,7 +59,7 @@ async function follow(
   };
   const poller = new ChainPoller([upstream], metrics.networkMetrics('test'), {
     isDevelopment: false,
-    times: isPredicted ? {} : { predictedMinMs: Infinity },
+    times: isPredicted ? {} : { expectedMinMs: Infinity },
     log: openLog('silent'),
   });
   const stop = poller.watch(({ added }) => {
