@@ -14,7 +14,7 @@ import type { PermissionTexts } from '../auth/permissions/permissions.ts';
 import { kidPattern } from '../auth/permissions/token-keys.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { readFolder } from '../network-files/load-networks.ts';
-import { namespaceOf } from '../network-files/namespace-of.ts';
+import { namespaceOf } from '../network-files/options/method-pattern.ts';
 import { rateWarnings } from '../spec/request-units.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { USAGE_RETENTION_DAYS, type UsageStore } from '../usage/usage-store.ts';
