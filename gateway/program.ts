@@ -4,13 +4,13 @@ import { backupCommands } from './cli/backup.ts';
 import { addressOf } from './cli/banner.ts';
 import { cacheCommand } from './cli/cache.ts';
 import { checkNetworks, listNetworks, readNetworks } from './cli/check.ts';
+import { examples, type CommandContext } from './cli/command-context.ts';
 import { commandName } from './cli/command-name.ts';
 import { completionScript, shells } from './cli/completion.ts';
 import { exitCodeFor } from './cli/exit-code-for.ts';
 import { exitCodes } from './cli/exit-codes.ts';
 import { fetchActiveConfiguration, reachable, runningGatewayCommands } from './cli/running-gateway.ts';
 import { upstreamsCommand } from './cli/upstreams.ts';
-import { examples } from './cli/examples.ts';
 import { UsageError } from './cli/key-options.ts';
 import { keysCommand } from './cli/keys.ts';
 import { addWithProviders, initWithProviders } from './cli/init-with-providers.ts';
@@ -62,6 +62,11 @@ export async function runCommand(
   const err = (text: string): void => void stderr.write(printable(text));
   const settings = (): Settings => readSettings(env);
   let exitCode: number = exitCodes.ok.code;
+  const context: CommandContext = {
+    ...{ settings, input: stdin, out, err, callUrl, lookupUnits: pricedLookup },
+    setExitCode: (code) => (exitCode = code),
+    networks: () => readNetworks(settings().NETWORKS_DIR, env),
+  };
 
   const program = new Command('gatehouse')
     .description('A self-hosted, multi-network JSON-RPC gateway')
@@ -90,8 +95,7 @@ export async function runCommand(
       if (lines === undefined) throw new UsageError(NO_DEMO);
       out(json ? `${JSON.stringify(lines)}\n` : `${lines.join('\n')}\n`);
     });
-  for (const command of runningGatewayCommands({ settings, out, setExitCode: (code) => (exitCode = code) }))
-    program.addCommand(command);
+  for (const command of runningGatewayCommands(context)) program.addCommand(command);
   program
     .command('check')
     .description('Read the network files as `start` does, and print one line per network or all diagnostics')
@@ -139,8 +143,7 @@ export async function runCommand(
     .option('--json', 'print an array on one line')
     .addHelpText('after', examples('networks list', 'networks list --json'))
     .action(({ json }: { json?: true }) => {
-      const networks = readNetworks(settings().NETWORKS_DIR, env);
-      out(listNetworks(networks, json === true));
+      out(listNetworks(context.networks(), json === true));
     });
   networksCommand
     .command('add')
@@ -171,13 +174,8 @@ export async function runCommand(
       else if (provider === undefined) printFiles(addNetwork(folder, env, given, slug), json);
       else printFiles(addWithProviders(folder, env, chainId, provider, slug), json);
     });
-  program.addCommand(
-    upstreamsCommand({ settings, networks: () => readNetworks(settings().NETWORKS_DIR, env), out, err }),
-  );
-  program.addCommand(cacheCommand(settings, out));
-  program.addCommand(usageCommand(settings, out));
-  program.addCommand(keysCommand({ settings, input: stdin, out, err, callUrl, lookupUnits: pricedLookup }));
-  for (const command of backupCommands(settings, out)) program.addCommand(command);
+  for (const make of [upstreamsCommand, cacheCommand, usageCommand, keysCommand]) program.addCommand(make(context));
+  for (const command of backupCommands(context)) program.addCommand(command);
   program
     .command('completion')
     .description('Print a script that completes commands and options in a shell')

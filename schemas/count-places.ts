@@ -1,4 +1,4 @@
-import type { CountName } from '../gateway/network-files/options/units-formula.ts';
+import type { CountName } from '../gateway/network-files/options/units-option.ts';
 import { counters } from '../gateway/spec/count-params.ts';
 import type { CountPlace } from '../gateway/spec/method-spec.ts';
 import { typeOfRef } from './json-schema.ts';

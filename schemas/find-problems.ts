@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
-import { parseUnits } from '../gateway/network-files/options/units-formula.ts';
+import { parseUnits } from '../gateway/network-files/options/units-option.ts';
 import { strictAjv } from '../gateway/spec/strict-ajv.ts';
 import { paramSchemas, resultSchemas } from './documents.ts';
 import { inlineRefs } from './inline-refs.ts';

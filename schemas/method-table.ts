@@ -1,4 +1,4 @@
-import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
+import { namespaceOf } from '../gateway/network-files/options/method-pattern.ts';
 import type {
   CacheRule,
   Identity,

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
+import { namespaceOf } from '../gateway/network-files/options/method-pattern.ts';
 import type { BlockPlace, LocalHandler, MethodGroup, ProvenPart, ResultMeaning } from '../gateway/spec/method-spec.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
 import type { ProviderSource } from './provider-module.ts';
@@ -60,7 +60,7 @@ export interface MethodExtension {
   readonly unsupported?: 'not-found';
   /** The parameter with a block range, if large ranges are requested in parts: see `MethodSpec.splits`. */
   readonly splits?: string;
-  /** Request units of a call: a number or a formula (gateway/network-files/options/units-formula.ts). Without this, 1. */
+  /** Request units of a call: a number or a formula (gateway/network-files/options/units-option.ts). Without this, 1. */
   readonly units?: number | string;
   /** Validity of a cached response: until the head changes, by the block in the result, or by the block in a parameter. */
   readonly cache?: CacheSource;

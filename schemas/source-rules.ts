@@ -1,4 +1,4 @@
-import { unitsPattern } from '../gateway/network-files/options/units-formula.ts';
+import { unitsPattern } from '../gateway/network-files/options/units-option.ts';
 import { methodGroups, provenParts, resultMeanings } from '../gateway/spec/method-spec.ts';
 
 /** The form of an entry of methods/*.yaml, as JSON Schema. Unknown keys are rejected as misspellings. */

@@ -3,17 +3,12 @@ import { createReadStream, createWriteStream, rmSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { Command } from 'commander';
 import { keyIdOf } from '../auth/formats/key.ts';
-import { KeyManager } from '../auth/manage/manage-keys.ts';
-import { KeyStore } from '../auth/stores/key-store.ts';
+import type { KeyStore } from '../auth/stores/key-store.ts';
 import { backUp } from '../backup/back-up.ts';
-import { openImportedStore } from '../backup/former-files.ts';
 import { BackupError, checkBackup, restore } from '../backup/restore.ts';
-import { errorCode, openLog } from '../config/log.ts';
-import type { Settings } from '../config/settings.ts';
-import { methodNames } from '../spec/method-facts.ts';
-import { UsageStore } from '../usage/usage-store.ts';
-import { examples } from './examples.ts';
-import { OPEN_TIMEOUT_MS } from './keys.ts';
+import { errorCode } from '../config/log.ts';
+import type { UsageStore } from '../usage/usage-store.ts';
+import { examples, withStores, type CommandContext } from './command-context.ts';
 
 interface RestoreOptions {
   readonly check?: true;
@@ -23,17 +18,16 @@ interface RestoreOptions {
 
 const SKIP_ADVICE = 'Nothing is restored. With --skip-unreadable, everything else is.';
 
-type StoreSettings = () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;
-
 /** Makes the commands `gatehouse backup` and `gatehouse restore`. Failures that an operator can fix are BackupErrors. */
-export function backupCommands(settings: StoreSettings, out: (text: string) => void): Command[] {
+export function backupCommands(context: Pick<CommandContext, 'settings' | 'out'>): Command[] {
+  const { out } = context;
   const backup = new Command('backup')
     .description('Write all keys, as digests, and their usage to a new file')
     .argument('<file>', 'path of the file, which must not exist')
     .option('--json', 'print {"file":…,"keys":…,"days":…}')
     .addHelpText('after', examples('backup keys-2027-01-31.jsonl'))
     .action((path: string, { json }: { json?: true }) =>
-      withStores(settings, async (keys, usage) => {
+      withStores(context, async ({ keys, usage }) => {
         const { keys: count, days } = await writeBackup(path, keys, usage);
         const line = json
           ? JSON.stringify({ file: path, keys: count, days })
@@ -62,8 +56,7 @@ export function backupCommands(settings: StoreSettings, out: (text: string) => v
         print({ keys: keyCount, days }, `${path}: ${keyCount} keys, ${days} days of usage\n`);
         return;
       }
-      await withStores(settings, async (keys, usage) => {
-        const manager = new KeyManager(keys, methodNames);
+      await withStores(context, async ({ keys, usage, manager }) => {
         const found = await restore(linesOf(path), keys, usage, (digest) => manager.auditImport(keyIdOf(digest)));
         const { added, there, expired } = found.days;
         const keysText = `Keys: ${found.keys.added} added, ${found.keys.there} already there\n`;
@@ -71,19 +64,6 @@ export function backupCommands(settings: StoreSettings, out: (text: string) => v
       });
     });
   return [backup, restoring];
-}
-
-async function withStores(
-  settings: StoreSettings,
-  work: (keys: KeyStore, usage: UsageStore) => Promise<void>,
-): Promise<void> {
-  const log = openLog('silent');
-  const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
-  try {
-    await work(new KeyStore(store, log), new UsageStore(store, log));
-  } finally {
-    await store.close();
-  }
 }
 
 async function writeBackup(path: string, keys: KeyStore, usage: UsageStore): ReturnType<typeof backUp> {

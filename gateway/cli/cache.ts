@@ -9,13 +9,12 @@ import { RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { storeUnreachable } from '../store/redis-store.ts';
 import { StoreUnreachable } from '../store/store-error.ts';
-import { examples } from './examples.ts';
-import { OPEN_TIMEOUT_MS } from './keys.ts';
+import { examples, OPEN_TIMEOUT_MS, type CommandContext } from './command-context.ts';
 
 type CacheSettings = Pick<Settings, 'CACHE_REDIS_URL' | 'DATA_DIR'>;
 
 /** Makes the command `gatehouse cache clear`. */
-export function cacheCommand(settings: () => CacheSettings, out: (text: string) => void): Command {
+export function cacheCommand({ settings, out }: CommandContext): Command {
   const cache = new Command('cache').description('The cached responses about final blocks');
   cache
     .command('clear')

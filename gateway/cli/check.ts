@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
-import type { Configuration } from '../network-files/configuration.ts';
 import {
   AUTH,
+  type Configuration,
+  type FileDiagnostic,
   findFolder,
   isNetwork,
   loadNetworks,
   NetworkFilesError,
   readFolder,
-  type FileDiagnostic,
 } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { isStronger, verifyOptions } from '../network-files/options/verify-option.ts';

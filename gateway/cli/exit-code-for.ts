@@ -9,7 +9,6 @@ import { NetworkFilesError } from '../network-files/load-networks.ts';
 import { UnsuitableRedis } from '../redis/check-redis.ts';
 import { exitCodes } from './exit-codes.ts';
 import { UsageError } from './key-options.ts';
-import { listenErrorText } from './listen-error.ts';
 import { NetworkFileError } from './network-files.ts';
 import { GatewayError } from './running-gateway.ts';
 
@@ -53,4 +52,24 @@ function codeOf(error: unknown): number | undefined {
   if (error instanceof KeyOperationError && error.kind === 'no-redis') return exitCodes.configuration.code;
   if (failures.some((kind) => error instanceof kind)) return exitCodes.failed.code;
   return configurationErrors.some((kind) => error instanceof kind) ? exitCodes.configuration.code : undefined;
+}
+
+interface ListenError extends Error {
+  readonly code: string;
+  readonly address: string;
+  readonly port: number;
+}
+
+const listenReasons: Readonly<Record<string, (error: ListenError, setting: string) => string>> = {
+  EADDRINUSE: ({ port }, setting) => `port ${port} is in use: stop the other process, or set another ${setting}`,
+  EACCES: ({ port }, setting) => `no permission for port ${port}: set another ${setting}, 1024 or higher`,
+  EADDRNOTAVAIL: ({ address }) => `HOST: this machine has no address ${address}`,
+};
+
+/** Makes a line with the setting to change. Undefined if the error is not about listening. */
+export function listenErrorText(error: Error, { OPS_PORT }: Pick<Settings, 'OPS_PORT'>): string | undefined {
+  if ((error as { syscall?: string }).syscall !== 'listen') return undefined;
+  const listenError = error as ListenError;
+  const setting = listenError.port === OPS_PORT ? 'OPS_PORT' : 'PORT';
+  return listenReasons[listenError.code]?.(listenError, setting);
 }

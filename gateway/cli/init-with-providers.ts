@@ -6,19 +6,21 @@ import { providerNames, providers, type ProviderName } from '../network-files/pr
 import { commandName } from './command-name.ts';
 import type { Env } from '../network-files/expand/expand-text.ts';
 import {
-  networkHead,
+  knownFile,
   NetworkFileError,
   newNetworkPath,
+  readChainId,
   requireEmpty,
   writeNew,
-  type NetworkHead,
+  type KnownFile,
   type WrittenFiles,
 } from './network-files.ts';
 
 /** File with the values of all variables, beside the folder of network files. */
 const SECRETS_FILE = 'gateway.env';
+const NO_CHAINS = '--chains: expected chain ids, whole numbers with commas between them: 1,10,8453';
 
-interface PlannedNetwork extends NetworkHead {
+interface PlannedNetwork extends KnownFile {
   readonly chainId: number;
   /** Of the given providers, those that serve the chain. */
   readonly served: readonly ProviderName[];
@@ -35,7 +37,7 @@ export function initWithProviders(folder: string, chains = '', names = ''): Writ
   const secrets = join(dirname(folder), SECRETS_FILE);
   if (existsSync(secrets)) throw new NetworkFileError(`${secrets} already exists and is not changed`);
   const given = itemsOf(names).map(toProvider);
-  const networks = itemsOf(chains).map((id) => plan(folder, toChainId(id), given));
+  const networks = itemsOf(chains).map((id) => plan(folder, readChainId(id, NO_CHAINS), given));
   if (given.length === 0 || networks.length === 0)
     throw new NetworkFileError('--chains and --provider belong together: --chains 1,10,8453 --provider alchemy,drpc');
   mkdirSync(folder, { recursive: true });
@@ -95,11 +97,6 @@ function itemsOf(list: string): string[] {
   return [...new Set(items)].filter((item) => item !== '');
 }
 
-function toChainId(text: string): number {
-  if (/^[1-9]\d{0,15}$/.test(text)) return Number(text);
-  throw new NetworkFileError('--chains: expected chain ids, whole numbers with commas between them: 1,10,8453');
-}
-
 function toProvider(text: string): ProviderName {
   const found = providerNames.find((name) => name === text);
   if (found !== undefined) return found;
@@ -108,20 +105,20 @@ function toProvider(text: string): ProviderName {
 }
 
 function plan(folder: string, chainId: number, given: readonly ProviderName[]): PlannedNetwork {
-  const head = networkHead(folder, chainId);
+  const file = knownFile(folder, chainId);
   const all = providersOf(chainId);
   const served = given.filter((name) => all.includes(name));
-  if (served.length > 0 || given.length === 0) return { ...head, chainId, served };
+  if (served.length > 0 || given.length === 0) return { ...file, chainId, served };
   const others = all.length === 0 ? 'no known provider does' : `these do: ${all.join(', ')}`;
   throw new NetworkFileError(`${given.join(', ')}: none serves chain ${chainId}; ${others}`);
 }
 
-function textOf({ text, chainId, served }: PlannedNetwork): string {
+function textOf({ head, chainId, served }: PlannedNetwork): string {
   const upstreams = served.map((name) => {
     const options = requiredOptions(name).map((option) => `, ${option}: '\${${variableOf(name, option, chainId)}}'`);
     return `  - { provider: ${name}${options.join('')} }\n`;
   });
-  return `${text}# Best first. Put a node of your own before them:\n#   - { name: our-node, url: http://10.0.0.5:8545 }\nupstreams:\n${upstreams.join('')}`;
+  return `${head}# Best first. Put a node of your own before them:\n#   - { name: our-node, url: http://10.0.0.5:8545 }\nupstreams:\n${upstreams.join('')}`;
 }
 
 function variablesOf({ chainId, served }: PlannedNetwork): string[] {

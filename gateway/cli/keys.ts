@@ -1,14 +1,12 @@
 import { Command } from 'commander';
-import { openImportedStore } from '../backup/former-files.ts';
 import { importKeys } from '../backup/import-keys.ts';
-import { openLog } from '../config/log.ts';
-import { SettingsError, type Settings } from '../config/settings.ts';
+import { SettingsError } from '../config/settings.ts';
 import { keyIdOf } from '../auth/formats/key.ts';
 import { readAuth } from '../auth/tokens/read-auth.ts';
 import { subjectDigest } from '../auth/tokens/revocations.ts';
 import { durationOf } from '../auth/formats/duration.ts';
-import { KeyStore, mergePermissions } from '../auth/stores/key-store.ts';
-import { KeyManager, type CreatedKey } from '../auth/manage/manage-keys.ts';
+import { mergePermissions, type KeyStore } from '../auth/stores/key-store.ts';
+import type { CreatedKey, KeyManager } from '../auth/manage/manage-keys.ts';
 import { displayedRecord, shownTokenKeys } from '../auth/manage/displayed-record.ts';
 import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
@@ -16,15 +14,14 @@ import type { PermissionTexts } from '../auth/permissions/permissions.ts';
 import { kidPattern } from '../auth/permissions/token-keys.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { readFolder } from '../network-files/load-networks.ts';
-import { namespaceOf } from '../network-files/namespace-of.ts';
-import { methodNames } from '../spec/method-facts.ts';
+import { namespaceOf } from '../network-files/options/method-pattern.ts';
 import { rateWarnings } from '../spec/request-units.ts';
 import { readUsage } from '../usage/read-usage.ts';
-import { USAGE_RETENTION_DAYS, UsageStore } from '../usage/usage-store.ts';
+import { USAGE_RETENTION_DAYS, type UsageStore } from '../usage/usage-store.ts';
 import { columns } from './columns.ts';
+import { examples, withStores, type CommandContext } from './command-context.ts';
 import { commandName } from './command-name.ts';
 import { chainIdLine, triedMethod } from './banner.ts';
-import { examples } from './examples.ts';
 import {
   addPermissionOptions,
   checkedName,
@@ -37,46 +34,19 @@ import {
 } from './key-options.ts';
 import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
 
-/** Redis may be starting at the same time. An operator should not wait longer. */
-export const OPEN_TIMEOUT_MS = 1_500;
-
-export interface KeysCommandContext {
-  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'>;
-  /** Standard input, for `--key-stdin`. */
-  readonly input: AsyncIterable<Uint8Array | string>;
-  /** Write text unchanged to standard output and standard error. */
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-  /**
-   * The URL of a network for calls with a key.
-   * @param slugs networks that the key may use, with commas; undefined: all
-   * @returns undefined if the networks are not known here
-   */
-  readonly callUrl: (key: string, slugs: string | undefined) => string | undefined;
-  /** Request units of a lookup, as UNITS_FILE has them. */
-  readonly lookupUnits: () => number;
-}
-
 type UpdateOptions = { name?: string; json?: true; secret?: boolean; force?: true };
 
 /** Makes the command `gatehouse keys …`. `exitCodeFor` prints its errors. */
-export function keysCommand(context: KeysCommandContext): Command {
+export function keysCommand(context: CommandContext): Command {
   const { out } = context;
   const warn = (warning: string): void => {
     context.err(`warning: ${warning}\n`);
   };
   const keys = new Command('keys').description('Create, list, change and revoke keys');
 
-  const withManager = async (work: (manager: KeyManager, keys: KeyStore, usage: UsageStore) => Promise<void>) => {
-    const log = openLog('silent');
-    const store = await openImportedStore(context.settings(), log, OPEN_TIMEOUT_MS, true);
-    try {
-      const stored = new KeyStore(store, log);
-      await work(new KeyManager(stored, methodNames), stored, new UsageStore(store, log));
-    } finally {
-      await store.close();
-    }
-  };
+  const withManager = (
+    work: (manager: KeyManager, keys: KeyStore, usage: UsageStore) => Promise<void>,
+  ): Promise<void> => withStores(context, ({ manager, keys: stored, usage }) => work(manager, stored, usage));
   const issuerOfTokens = (): string => {
     const { NETWORKS_DIR: folder } = context.settings();
     const { issuer } = readAuth(readFolder(folder), false);

@@ -30,6 +30,7 @@ const shippedFolder = join(packageRoot, 'networks');
 /** More public endpoints rarely help: each is one more attempt if the others fail. */
 const MAX_ENDPOINTS = 3;
 const CHAIN_ID_TIMEOUT_MS = 10_000;
+const PUBLIC_NOTE = '# Public endpoints, for tests only, not for production. Put your own first, best first:\n';
 const SCHEMA_LINE = '# yaml-language-server: $schema=../schemas/network.schema.json\n';
 
 /**
@@ -56,9 +57,9 @@ export function initNetworks(folder: string): WrittenFiles {
  */
 export function addNetwork(folder: string, env: Env, given: string, slug?: string): WrittenFiles {
   const chainId = readChainId(given);
-  const file = shippedFile(chainId) ?? generatedFile(chainId);
+  const file = knownFile(folder, chainId);
   const path = newNetworkPath(folder, env, chainId, file.slug, slug);
-  writeNew(path, withSchema(file.text, folder));
+  writeNew(path, file.head + file.upstreams);
   const text =
     `Wrote ${path}. Its upstreams are public endpoints: put your own node or provider first.\n` +
     `Test it with ${commandName} doctor.\n`;
@@ -131,9 +132,9 @@ async function chainIdAt(url: string): Promise<number | undefined> {
 }
 
 /** @throws NetworkFileError */
-export function readChainId(text: string): number {
+export function readChainId(text: string, problem = 'expected a chain id, a whole number: 8453 for Base'): number {
   if (/^[1-9]\d{0,15}$/.test(text)) return Number(text);
-  throw new NetworkFileError('expected a chain id, a whole number: 8453 for Base');
+  throw new NetworkFileError(problem);
 }
 
 /**
@@ -164,43 +165,28 @@ export function newNetworkPath(
   return join(folder, `${name}.yaml`);
 }
 
-/** A network file up to its upstreams. */
-export interface NetworkHead {
+/** A network file up to its upstreams, and the rest. */
+export interface KnownFile {
   readonly slug: string;
-  readonly text: string;
+  readonly head: string;
+  readonly upstreams: string;
 }
 
 /**
- * The head of the shipped file if there is one, else of a file made from the list of known chains.
+ * The shipped file of a chain if there is one, else one made from the list of known chains.
  * @param folder where the file will be
  * @throws NetworkFileError if the chain is not known
  */
-export function networkHead(folder: string, chainId: number): NetworkHead {
-  const shipped = shippedFile(chainId);
-  const { slug, text } =
-    shipped === undefined
-      ? headOf(chainId)
-      : { ...shipped, text: shipped.text.slice(0, shipped.text.indexOf('upstreams:')) };
-  return { slug, text: withSchema(text, folder) };
-}
-
-function shippedFile(chainId: number): { slug: string; text: string } | undefined {
-  const files = readdirSync(shippedFolder).filter((name) => name.endsWith('.yaml'));
-  const read = files.map((name) => ({
-    slug: name.slice(0, -5),
-    text: readFileSync(join(shippedFolder, name), 'utf8'),
-  }));
-  return read.find(({ text }) => new RegExp(`^chainId: ${chainId}$`, 'm').test(text));
-}
-
-function generatedFile(chainId: number): { slug: string; text: string } {
-  const chain = chainWith(chainId);
-  return { slug: slugOf(chain.name, chainId), text: networkFileOf(chain, chainId) };
-}
-
-function headOf(chainId: number): NetworkHead {
-  const chain = chainWith(chainId);
-  return { slug: slugOf(chain.name, chainId), text: headLines(chain, chainId).join('') };
+export function knownFile(folder: string, chainId: number): KnownFile {
+  const shipped = readdirSync(shippedFolder)
+    .filter((name) => name.endsWith('.yaml'))
+    .map((name) => ({ slug: name.slice(0, -5), text: readFileSync(join(shippedFolder, name), 'utf8') }))
+    .find(({ text }) => new RegExp(`^chainId: ${chainId}$`, 'm').test(text));
+  const chain = shipped === undefined ? chainWith(chainId) : undefined;
+  const text = shipped?.text ?? networkFileOf(chain as KnownChain, chainId);
+  const at = text.indexOf(shipped === undefined ? PUBLIC_NOTE : 'upstreams:');
+  const slug = shipped?.slug ?? slugOf((chain as KnownChain).name, chainId);
+  return { slug, head: withSchema(text.slice(0, at), folder), upstreams: text.slice(at) };
 }
 
 function chainWith(chainId: number): KnownChain {
@@ -222,23 +208,17 @@ export function networkFileOf(chain: KnownChain, chainId: number): string {
   const upstreams = chain.rpc.slice(0, MAX_ENDPOINTS).map((url, index) => {
     return `  - name: public${index === 0 ? '' : `-${index + 1}`}\n    url: ${JSON.stringify(url)}\n`;
   });
+  const made = `# Made from viem's list of chains`;
   return [
-    ...headLines(chain, chainId),
-    '# Public endpoints, for tests only, not for production. Put your own first, best first:\n',
+    SCHEMA_LINE,
+    chain.explorer === undefined ? `${made}\n` : `${made}; blocks and transactions: ${chain.explorer}\n`,
+    ...factLines(chain, chainId),
+    PUBLIC_NOTE,
     '#   - name: our-node # shown in metrics and on the status page; the URL never is\n',
     '#     url: http://10.0.0.5:8545\n',
     'upstreams:\n',
     ...upstreams,
   ].join('');
-}
-
-function headLines(chain: KnownChain, chainId: number): string[] {
-  const { explorer } = chain;
-  return [
-    SCHEMA_LINE,
-    `# Made from viem's list of chains${explorer === undefined ? '' : `; blocks and transactions: ${explorer}`}\n`,
-    ...factLines(chain, chainId),
-  ];
 }
 
 function factLines({ name, zks }: Pick<KnownChain, 'name' | 'zks'>, chainId: number): string[] {

@@ -5,12 +5,12 @@ import { isObject } from '../collections/is-object.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { parseUrl } from '../config/parse-url.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
-import type { Configuration } from '../network-files/configuration.ts';
+import type { Configuration } from '../network-files/load-networks.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
 import type { GatewayEvent } from '../observability/event-list.ts';
 import { addressOf } from './banner.ts';
 import { columns, shortTime } from './columns.ts';
-import { examples } from './examples.ts';
+import { examples, type CommandContext } from './command-context.ts';
 import { exitCodes } from './exit-codes.ts';
 import { UsageError } from './key-options.ts';
 
@@ -29,12 +29,6 @@ export class GatewayError extends Error {
     super(message);
     this.exitCode = exitCode;
   }
-}
-
-export interface RunningGatewayContext {
-  readonly settings: () => Settings;
-  readonly out: (text: string) => void;
-  readonly setExitCode: (code: number) => void;
 }
 
 /** The response of `/readyz`. */
@@ -75,7 +69,7 @@ interface ExplainedCall {
 }
 
 /** Makes the commands that send requests to a running gateway: `gatehouse status`, `explain` and `events`. */
-export function runningGatewayCommands({ settings, out, setExitCode }: RunningGatewayContext): Command[] {
+export function runningGatewayCommands({ settings, out, setExitCode }: CommandContext): Command[] {
   const status = new Command('status')
     .description('Show whether a running gateway is ready, and its networks and upstreams')
     .option('--url <url>', 'address of the ops port, or of PORT without one; default: that of the settings')

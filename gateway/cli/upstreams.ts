@@ -1,42 +1,18 @@
 import { Command } from 'commander';
 import { durationOf } from '../auth/formats/duration.ts';
-import { KeyManager } from '../auth/manage/manage-keys.ts';
-import { KeyStore } from '../auth/stores/key-store.ts';
-import { openImportedStore } from '../backup/former-files.ts';
-import { openLog } from '../config/log.ts';
-import type { Settings } from '../config/settings.ts';
 import { suggest } from '../config/suggest.ts';
 import { drainWarnings, newDrain, readDrains, removeDrain, storeDrain } from '../drains/drains.ts';
 import { slugsIn } from '../network-files/load-networks.ts';
-import type { NetworkConfig } from '../network-files/network-config.ts';
-import type { Store } from '../store/store.ts';
 import { columns, shortTime } from './columns.ts';
-import { examples } from './examples.ts';
+import { examples, withStores, type CommandContext } from './command-context.ts';
 import { UsageError } from './key-options.ts';
-import { OPEN_TIMEOUT_MS } from './keys.ts';
-
-export interface UpstreamsCommandContext {
-  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'>;
-  /** Reads the network files. @throws NetworkFilesError */
-  readonly networks: () => readonly Pick<NetworkConfig, 'slug' | 'upstreams'>[];
-  /** Write text unchanged to standard output and standard error. */
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-}
 
 /** Makes the command `gatehouse upstreams …`. Failures that an operator can fix are UsageErrors and StoreErrors. */
-export function upstreamsCommand({ settings, networks, out, err }: UpstreamsCommandContext): Command {
+export function upstreamsCommand(context: CommandContext): Command {
+  const { settings, networks, out, err } = context;
   const upstreams = new Command('upstreams').description('List upstreams, and take them out of service');
 
-  const withStores = async (work: (store: Store, manager: KeyManager) => Promise<void>): Promise<void> => {
-    const log = openLog('silent');
-    const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS);
-    try {
-      await work(store, new KeyManager(new KeyStore(store, log)));
-    } finally {
-      await store.close();
-    }
-  };
+  const withStore = (work: Parameters<typeof withStores>[1]): Promise<void> => withStores(context, work, false);
 
   upstreams
     .command('list')
@@ -44,7 +20,7 @@ export function upstreamsCommand({ settings, networks, out, err }: UpstreamsComm
     .option('--json', 'print an array on one line')
     .addHelpText('after', examples('upstreams list', 'upstreams list --json'))
     .action(({ json }: { json?: true }) =>
-      withStores(async (store) => {
+      withStore(async ({ store }) => {
         const drains = await readDrains(store);
         const all = networks().flatMap(({ slug, upstreams: own }) =>
           own.map(({ name }) => {
@@ -70,7 +46,7 @@ export function upstreamsCommand({ settings, networks, out, err }: UpstreamsComm
     .option('--json', 'print the drain on one line')
     .addHelpText('after', examples('upstreams drain base alchemy --for 1h', 'upstreams drain base alchemy'))
     .action((network: string, name: string, options: { for?: string; force?: true; json?: true }) =>
-      withStores(async (store, manager) => {
+      withStore(async ({ store, manager }) => {
         const forMs = options.for === undefined ? undefined : durationOf(options.for);
         if (options.for !== undefined && (forMs === undefined || forMs === 0))
           throw new UsageError('--for: expected a duration such as 30m, 1h or 7d');
@@ -99,7 +75,7 @@ export function upstreamsCommand({ settings, networks, out, err }: UpstreamsComm
     .option('--json', 'print {"network":…,"upstream":…,"wasDrained":…}')
     .addHelpText('after', examples('upstreams undrain base alchemy'))
     .action((network: string, name: string, { json }: { json?: true }) =>
-      withStores(async (store, manager) => {
+      withStore(async ({ store, manager }) => {
         const wasDrained = await removeDrain(store, network, name);
         if (!wasDrained) requireUpstream(network, name);
         else await manager.auditDrain('undrain', network, name);

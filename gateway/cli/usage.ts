@@ -1,8 +1,4 @@
 import { Command } from 'commander';
-import { KeyStore } from '../auth/stores/key-store.ts';
-import { openImportedStore } from '../backup/former-files.ts';
-import { openLog } from '../config/log.ts';
-import type { Settings } from '../config/settings.ts';
 import {
   defaultParts,
   readReportDay,
@@ -13,11 +9,10 @@ import {
   type ReportPart,
   type ReportRow,
 } from '../usage/usage-report.ts';
-import { amountNames, USAGE_RETENTION_DAYS, UsageStore, type Amounts } from '../usage/usage-store.ts';
+import { amountNames, USAGE_RETENTION_DAYS, type Amounts } from '../usage/usage-store.ts';
 import { columns } from './columns.ts';
-import { examples } from './examples.ts';
+import { examples, withStores, type CommandContext } from './command-context.ts';
 import { readDays, UsageError } from './key-options.ts';
-import { OPEN_TIMEOUT_MS } from './keys.ts';
 
 type Column = ReportPart | 'name' | keyof Amounts;
 
@@ -31,10 +26,8 @@ interface UsageOptions {
 }
 
 /** Makes the command `gatehouse usage`: days of all keys. */
-export function usageCommand(
-  settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>,
-  out: (text: string) => void,
-): Command {
+export function usageCommand(context: Pick<CommandContext, 'settings' | 'out'>): Command {
+  const { out } = context;
   return new Command('usage')
     .description('Show the usage of all keys on one day, or on several')
     .option(
@@ -59,20 +52,16 @@ export function usageCommand(
       if (parts === undefined) throw new UsageError(`--by: expected ${reportParts.join(', ')}, or several with commas`);
       if (!(Number(limit) >= 1)) throw new UsageError('--limit: expected a number above 0');
       const days = daysText === undefined ? [day] : readDays(daysText);
-      const log = openLog('silent');
-      const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, true);
-      try {
-        const { rows: found } = await reportUsage(new UsageStore(store, log), days, parts, Number(limit));
+      await withStores(context, async ({ keys, usage }) => {
+        const { rows: found } = await reportUsage(usage, days, parts, Number(limit));
         const hasKeys = parts.includes('key');
-        const rows = hasKeys ? withNames(found, (await new KeyStore(store, log).entries()).values()) : found;
+        const rows = hasKeys ? withNames(found, (await keys.entries()).values()) : found;
         const names = [...parts, ...(hasKeys ? (['name'] as const) : []), ...amountNames];
         if (json) out(`${JSON.stringify(rows)}\n`);
         else if (csv) out(linesOf(rows, names));
         else if (rows.length === 0) out(`No usage on ${days.join(', ')}.\n`);
         else out(columns([names.map((name) => name.toUpperCase()), ...cellsOf(rows, names)]));
-      } finally {
-        await store.close();
-      }
+      });
     });
 }
 

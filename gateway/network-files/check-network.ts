@@ -4,10 +4,8 @@ import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic
 import type { LoadOptions } from './load-options.ts';
 import { permitsMethod, upstreamsOf } from './method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
-import { namespaceOf } from './namespace-of.ts';
-import { coversMethod, isWildcard } from './options/method-pattern.ts';
-import { parseUnits } from './options/units-formula.ts';
-import { otherUnits } from './options/units-option.ts';
+import { coversMethod, isWildcard, namespaceOf } from './options/method-pattern.ts';
+import { otherUnits, parseUnits } from './options/units-option.ts';
 import { checkGroups } from './upstream-group.ts';
 
 /** Methods without an upstream are named up to this number. */

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { packageRoot } from '../config/package.ts';
-import { findConflicts } from './find-conflicts.ts';
-import { MAX_FILE_BYTES, TOO_LARGE, type Located } from './diagnostics/parse-yaml.ts';
-import type { Path } from './diagnostics/diagnostic.ts';
-import { DEFAULTS, joinShared, readDefaults, type Defaults } from './expand/defaults.ts';
+import { type Located, MAX_FILE_BYTES, TOO_LARGE } from './diagnostics/parse-yaml.ts';
+import type { Diagnostic, Path } from './diagnostics/diagnostic.ts';
+import { DEFAULTS, type Defaults, joinShared, readDefaults } from './expand/defaults.ts';
 import type { NetworkConfig } from './network-config.ts';
-import { readSecretFile, secretFilesIn } from './expand/secret-files.ts';
+import { readSecretFile, secretFilesIn } from './expand/expand-text.ts';
 import { isSlug, reservedSlugs } from './options/slug.ts';
 import { readNetwork, type ReadNetwork } from './read-network.ts';
 import type { LoadOptions } from './load-options.ts';
+import { checkBaseUrl, splitBaseUrl } from './options/base-url.ts';
 
 /** Limit of diagnostics for one file. The rest is only counted. */
 const MAX_SHOWN_DIAGNOSTICS = 100;
@@ -235,4 +235,56 @@ export function formatPosition({ file, line, column }: FileDiagnostic): string {
 export function formatDiagnostic({ file, line, column, message }: FileDiagnostic): string {
   if (file === undefined) return message;
   return line === undefined || column === undefined ? `${file}: ${message}` : `${file}:${line}:${column} ${message}`;
+}
+
+/** Finds base URLs that belong to two networks. Skips invalid base URLs, because `readNetwork` reports those. */
+export function findConflicts(networks: readonly NetworkConfig[]): { slug: string; diagnostic: Diagnostic }[] {
+  const conflicts: { slug: string; diagnostic: Diagnostic }[] = [];
+  const owners = new Map<string, string>();
+  const slugs = new Set(networks.map((network) => network.slug));
+  for (const { slug, baseUrls } of networks) {
+    baseUrls.forEach((baseUrl, index) => {
+      if (checkBaseUrl(baseUrl) !== undefined) return;
+      const { host, path } = splitBaseUrl(baseUrl);
+      const problem = describeConflict(path, slug, slugs, owners.get(host + path));
+      owners.set(host + path, owners.get(host + path) ?? slug);
+      if (problem === undefined) return;
+      const message = `baseUrls[${index}]: ${baseUrl} ${problem}`;
+      conflicts.push({ slug, diagnostic: { path: ['baseUrls', index], message } });
+    });
+  }
+  return conflicts;
+}
+
+/** @param path of the base URL @param owner slug of the first network with this base URL */
+function describeConflict(
+  path: string,
+  slug: string,
+  slugs: ReadonlySet<string>,
+  owner: string | undefined,
+): string | undefined {
+  // One network may list an address twice: with https and http, or with and without a trailing slash.
+  if (owner !== undefined && owner !== slug) return `is also a base URL of ${owner}`;
+  const firstSegment = path.slice(1);
+  return firstSegment !== slug && slugs.has(firstSegment)
+    ? `is taken: network ${firstSegment} has this path on every host`
+    : undefined;
+}
+
+/** State of the active configuration; contains no secrets. */
+export interface Configuration {
+  /** Digest of the active files: equal on gateways with equal files. */
+  readonly digest: string;
+  readonly loadedAt: string;
+  /** Set while the current files are rejected; null while they are active. */
+  readonly refused: RejectedFiles | null;
+}
+
+export interface RejectedFiles {
+  readonly at: string;
+  readonly digest: string;
+  /** Diagnostics with their messages. These contain no values except base URLs and names of variables. */
+  readonly mistakes: readonly string[];
+  /** Positions only, for public pages: `base.yaml:7:5`. */
+  readonly places: readonly string[];
 }

@@ -1,6 +1,6 @@
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import type { PublicOptions } from './network-config.ts';
-import type { CountName } from './options/units-formula.ts';
+import type { CountName } from './options/units-option.ts';
 import type { MethodFacts } from './select-methods.ts';
 
 /** Options for loading the network files. */

@@ -1,6 +1,5 @@
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
-import { namespaceOf } from './namespace-of.ts';
-import { coversMethod, isWildcard } from './options/method-pattern.ts';
+import { coversMethod, isWildcard, namespaceOf } from './options/method-pattern.ts';
 import { networkOptions } from './options/network-options.ts';
 import { distance, suggest } from '../config/suggest.ts';
 

@@ -14,15 +14,15 @@ import type { ChainPoller } from '../chain/poller.ts';
 import { LocalChains } from './local-chains.ts';
 import { removeSeries } from '../metrics/series.ts';
 import { NetworkFinder } from './find-network.ts';
-import type { Configuration } from '../network-files/configuration.ts';
 import {
   changedFiles,
   checkFiles,
-  NetworkFilesError,
-  readFolder,
+  type Configuration,
+  type FolderContent,
   formatDiagnostic,
   formatPosition,
-  type FolderContent,
+  NetworkFilesError,
+  readFolder,
 } from '../network-files/load-networks.ts';
 import type { LoadOptions } from '../network-files/load-options.ts';
 import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';

@@ -4,9 +4,8 @@ import type { Log } from '../config/log.ts';
 import type { Diagnostic } from '../network-files/diagnostics/diagnostic.ts';
 import { MAX_FILE_BYTES, parseYaml, type ParsedYaml } from '../network-files/diagnostics/parse-yaml.ts';
 import { findFolder, formatDiagnostic } from '../network-files/load-networks.ts';
-import { namespaceOf } from '../network-files/namespace-of.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
-import { coversMethod } from '../network-files/options/method-pattern.ts';
+import { coversMethod, namespaceOf } from '../network-files/options/method-pattern.ts';
 import { networkOptions } from '../network-files/options/network-options.ts';
 import { changesNode } from '../spec/method-facts.ts';
 

@@ -326,7 +326,8 @@ function openOperations(parts: Opened<typeof openNetworks>) {
     details: {
       draining: stop.isDraining,
       keyStore: { kind: store.kind, available: store.isUp && !store.isFull },
-      configuration: displayedConfiguration(networks.configuration, settings.OPS_PORT === undefined),
+      configuration:
+        settings.OPS_PORT === undefined ? displayedConfiguration(networks.configuration, true) : networks.configuration,
       networks: Object.fromEntries(
         networks.finder.all.map((network) => [network.config.slug, summariseUpstreams(conditions.of(network))]),
       ),

@@ -1,4 +1,4 @@
-import type { CountName } from '../network-files/options/units-formula.ts';
+import type { CountName } from '../network-files/options/units-option.ts';
 import { counters, rangeOf } from './count-params.ts';
 import type { MethodSpec } from './method-spec.ts';
 

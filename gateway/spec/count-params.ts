@@ -1,4 +1,4 @@
-import type { CountName } from '../network-files/options/units-formula.ts';
+import type { CountName } from '../network-files/options/units-option.ts';
 
 /** Counts items in a parameter, which is validated or missing. @param head number of the network's head, if known */
 export type Counter = (value: unknown, head: bigint | undefined) => number;

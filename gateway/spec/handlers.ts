@@ -1,5 +1,5 @@
 import { version } from '../config/package.ts';
-import { namespaceOf } from '../network-files/namespace-of.ts';
+import { namespaceOf } from '../network-files/options/method-pattern.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodSpec } from './method-spec.ts';
 import type { HandledMethods } from './methods.generated.ts';

@@ -1,5 +1,5 @@
-import { namespaceOf } from '../network-files/namespace-of.ts';
-import type { CountName } from '../network-files/options/units-formula.ts';
+import { namespaceOf } from '../network-files/options/method-pattern.ts';
+import type { CountName } from '../network-files/options/units-option.ts';
 
 /** The part of the gateway that handles a method in place of an upstream. */
 export type LocalHandler = 'local' | 'socket' | 'filters' | 'document';

@@ -1,5 +1,10 @@
-import { parseUnits, unitsIn, type CountName } from '../network-files/options/units-formula.ts';
-import { otherUnits, type OtherUnits } from '../network-files/options/units-option.ts';
+import {
+  type CountName,
+  otherUnits,
+  type OtherUnits,
+  parseUnits,
+  unitsIn,
+} from '../network-files/options/units-option.ts';
 import { counters, type Counter } from './count-params.ts';
 import type { MethodSpec } from './method-spec.ts';
 import { methods, nodeMethods, passThroughUnits } from './methods.generated.ts';

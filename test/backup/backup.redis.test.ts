@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { listKeys, type KeyRecord, type KeyStore, type StoredKey } from '../../gateway/auth/stores/key-store.ts';
+import { readSettings } from '../../gateway/config/settings.ts';
 import { backupCommands } from '../../gateway/cli/backup.ts';
 import { openKeys } from '../support/open-keys.ts';
 import { openUsage } from '../usage/open-usage.ts';
@@ -55,10 +56,10 @@ async function storesOf(settings: StoreSettings): Promise<Stores> {
 function commandsOf(settings: StoreSettings): Stores['run'] {
   return async (...args) => {
     let printed = '';
-    const commands = backupCommands(
-      () => settings,
-      (text) => void (printed += text),
-    );
+    const commands = backupCommands({
+      settings: () => ({ ...readSettings({}), ...settings }),
+      out: (text) => void (printed += text),
+    });
     const command = commands.find((one) => one.name() === args[0]);
     await command?.parseAsync(args.slice(1), { from: 'user' });
     return printed;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { listenErrorText } from '../../gateway/cli/listen-error.ts';
+import { listenErrorText } from '../../gateway/cli/exit-code-for.ts';
 
 const used = createServer();
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { namespaceOf } from '../../gateway/network-files/namespace-of.ts';
+import { namespaceOf } from '../../gateway/network-files/options/method-pattern.ts';
 import { readSources } from '../../schemas/read-sources.ts';
 import { responseTo, gatewayFor, readConversation } from './conversation.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { unitsPattern } from '../../gateway/network-files/options/units-formula.ts';
+import { unitsPattern } from '../../gateway/network-files/options/units-option.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { handlerOf } from '../../gateway/spec/handlers.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';

@@ -54,3 +54,8 @@ export function bestPattern(patterns: readonly string[], method: string): string
     if (coversMethod(one, method) && (best === undefined || one.length > best.length)) best = one;
   return best;
 }
+
+/** The part of a method's name before the first underscore or dot: `eth` of `eth_call`, `rpc` of `rpc.discover`. */
+export function namespaceOf(method: string): string {
+  return /^[^_.]*/.exec(method)?.[0] ?? '';
+}

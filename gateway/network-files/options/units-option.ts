@@ -1,6 +1,46 @@
-import { byMethod, methodNames } from './method-pattern.ts';
+import { bestPattern, byMethod, methodNames } from './method-pattern.ts';
 import { either } from './option.ts';
-import { unitsPattern } from './units-formula.ts';
+
+/** Counts that a formula may have of the parameters of a call. A bound of a network or key limits some of them. */
+export const countNames = ['blocks', 'addresses', 'storageKeys', 'calls', 'overrides'] as const;
+export type CountName = (typeof countNames)[number];
+
+/** Request units of a call: `base`, plus `each` for each counted item, at most `max`. */
+export interface UnitsFormula {
+  readonly base: number;
+  readonly terms: readonly { readonly count: CountName; readonly each: number }[];
+  readonly max: number;
+}
+
+const number = String.raw`(?:\d{1,6}(?:\.\d{1,3})?)`;
+const count = `(?:${countNames.join('|')})`;
+const term = `(?:${number}(?: \\* ${count})?|${count}(?: / [1-9]\\d{0,5})?)`;
+const sum = `${term}(?: \\+ ${term})*`;
+
+/** Matches `2`, `1 + storageKeys`, `1 + 2 * calls + overrides / 10` and `min(2 + blocks / 100, 100)`. */
+export const unitsPattern = `^(?:${sum}|min\\(${sum}, ${number}\\))$`;
+
+/** @param text matches `unitsPattern` */
+export function parseUnits(text: string): UnitsFormula {
+  const [, inner = text, max = 'Infinity'] = /^min\((.*), (.*)\)$/.exec(text) ?? [];
+  const terms = inner.split(' + ').map(parseTerm);
+  return {
+    base: terms.reduce((total, { name, each }) => (name === undefined ? total + each : total), 0),
+    terms: terms.flatMap(({ name, each }) => (name === undefined ? [] : [{ count: name as CountName, each }])),
+    max: Number(max),
+  };
+}
+
+function parseTerm(text: string): { name: string | undefined; each: number } {
+  const [, factor = '1', name, divisor = '1'] = /^([\d.]+)?(?: \* )?([a-zA-Z]+)?(?: \/ (\d+))?$/.exec(text) ?? [];
+  return { name, each: Number(factor) / Number(divisor) };
+}
+
+/** @returns the text of the entry for a method: its name, or else the longest start of it that ends in `*` */
+export function unitsIn(table: Readonly<Record<string, string | number>>, method: string): string | undefined {
+  const best = bestPattern(Object.keys(table), method);
+  return best === undefined ? undefined : String(table[best]);
+}
 
 const TITLE = 'number from 0.001, or formula such as `min(2 + blocks / 100, 100)`';
 const value = either(

@@ -3,7 +3,7 @@ import { turnBudget } from '../../event-loop/turn-budget.ts';
 import type { FlowingBytes } from '../../jsonrpc/response.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
-import { waitForDrain } from './write-in-parts.ts';
+import { waitForDrain } from './write-response.ts';
 
 /**
  * Writes a result as it arrives, and the end of its response. If it fails, the connection ends, so that the client sees an

@@ -31,36 +31,35 @@ import type { MachineLists } from './machine-lists.ts';
 import { readChoices } from './read-choices.ts';
 import { readListUsage, readQuotas, shownKey, shownKeys } from './shown-keys.ts';
 
-/** A request whose body is validated. */
-export interface AdminRequest {
+/** What operations use of the gateway. */
+export interface AdminContext {
+  readonly keys: KeyStore;
+  readonly usage: UsageStore;
+  /** DATA_DIR. */
+  readonly dataDir: string;
+  readonly log: Log;
+  readonly explain: ExplainCalls;
+  readonly logLevel: LogLevel;
+  /** The active networks. */
+  readonly networks: () => readonly NetworkFacts[];
+  readonly upstreams: () => readonly UpstreamFacts[];
+  readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
+  readonly limiter: Limiter;
+  /** Port of the gateway's addresses. */
+  readonly port: () => number;
+  readonly lists: MachineLists;
+}
+
+/** A request whose body is validated. The first four are parts of its path. */
+export interface AdminRequest extends AdminContext {
   readonly id: string;
-  /** Slug of a network. */
   readonly network: string;
-  /** Name of an upstream of it. */
   readonly upstream: string;
-  /** Id of a public key of tokens. */
   readonly kid: string;
   readonly body: unknown;
   readonly query: Readonly<Record<string, unknown>>;
   /** Records the caller in the audit. */
   readonly manager: KeyManager;
-  readonly keys: KeyStore;
-  readonly usage: UsageStore;
-  readonly log: Log;
-  /** DATA_DIR. */
-  readonly dataDir: string;
-  readonly explain: ExplainCalls;
-  readonly logLevel: LogLevel;
-  /** The active networks. */
-  readonly networks: readonly NetworkFacts[];
-  readonly upstreams: readonly UpstreamFacts[];
-  readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
-  readonly limiter: Limiter;
-  /** Port of the gateway's addresses. */
-  readonly port: number;
-  readonly lists: MachineLists;
-  /** Who sends the request, as in the audit log. */
-  readonly by: string;
 }
 
 export interface AdminResponse {
@@ -96,25 +95,27 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok({ ...list, keys: await shownKeys(list.keys, sums, (record) => readQuotas(limiter, record)) });
   },
   choices: async ({ keys }) => ok(await readChoices((await keys.entries()).values())),
-  create: async ({ manager, body, networks }) => {
+  create: async (request) => {
+    const { manager, body } = request;
     const { name: given, permissions = {}, key, secret = false } = body as NewKey;
     const name = readNewName(given);
     const texts = mergePermissions(undefined, toPermissionTexts(permissions));
-    return created(withWarnings(await manager.create(name, texts, { given: key, secret }), texts, networks));
+    return created(withWarnings(await manager.create(name, texts, { given: key, secret }), texts, request));
   },
   import: async ({ manager, keys, dataDir }) => ok(await importKeys(dataDir, keys, manager)),
   show: async ({ manager, limiter, id }) => {
     const record = await manager.show(id);
     return ok({ ...shownKey(record), quotas: await readQuotas(limiter, record) });
   },
-  update: async ({ manager, id, body, networks }) => {
+  update: async (request) => {
+    const { manager, id, body } = request;
     const { name: given, permissions = {}, secret } = body as Partial<NewKey>;
     const change = toPermissionTexts(permissions);
     if (given !== undefined) {
       const renamed = await manager.rename(id, readNewName(given));
       if (Object.keys(change).length === 0 && secret === undefined) return ok(renamed);
     }
-    return ok(withWarnings(await manager.update(id, change, secret), change, networks));
+    return ok(withWarnings(await manager.update(id, change, secret), change, request));
   },
   rotate: async ({ manager, id, body }) => {
     const { grace = DEFAULT_GRACE, secret = false } = body as { grace?: string; secret?: boolean };
@@ -161,19 +162,19 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     const events = await lists.events(readTexts(filter, eventFilters), readWhole('limit', limit, 1, MAX_ROWS));
     return ok({ events });
   },
-  networks: ({ networks, port }) => Promise.resolve(ok({ networks, port })),
+  networks: ({ networks, port }) => Promise.resolve(ok({ networks: networks(), port: port() })),
   explain: async ({ network, body, explain }) => {
     const explained = await explain(network, body);
     if (explained === undefined) throw new AdminError(404, 'there is no network of this name');
     return ok(explained);
   },
-  upstreams: ({ upstreams }) => Promise.resolve(ok({ upstreams })),
+  upstreams: ({ upstreams }) => Promise.resolve(ok({ upstreams: upstreams() })),
   drain: async (request) => {
     requireUpstream(request);
     const { network, upstream, upstreams, body, manager, drains } = request;
     const { for: time } = body as { for?: string };
     const drain = newDrain(network, upstream, manager.by, time === undefined ? undefined : durationOf(time));
-    const own = upstreams.filter((one) => one.network === network);
+    const own = upstreams().filter((one) => one.network === network);
     const inService = own.filter((one) => one.drain === undefined || one.upstream === upstream);
     const warnings = drainWarnings(
       drain,
@@ -192,9 +193,9 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok({ network, upstream, wasDrained });
   },
   showLogLevel: ({ logLevel }) => Promise.resolve(ok({ level: logLevel.current })),
-  setLogLevel: async ({ manager, body, logLevel, by }) => {
+  setLogLevel: async ({ manager, body, logLevel }) => {
     const { level } = body as { level: string };
-    logLevel.set(level, by);
+    logLevel.set(level, manager.by);
     await manager.auditLogLevel(level);
     return ok({ level });
   },
@@ -229,11 +230,9 @@ function revocations({ revoked, failed }: RevokedKeys): object {
 }
 
 /** A network without a file is only a warning: its file may follow. */
-function withWarnings(result: CreatedKey, change: PermissionChange, networks: readonly NetworkFacts[]): CreatedKey {
-  const unknown = unknownNetworks(
-    change,
-    networks.map(({ slug }) => slug),
-  );
+function withWarnings(result: CreatedKey, change: PermissionChange, { networks }: AdminContext): CreatedKey {
+  const slugs = networks().map(({ slug }) => slug);
+  const unknown = unknownNetworks(change, slugs);
   return unknown.length === 0 ? result : { ...result, warnings: [...(result.warnings ?? []), ...unknown] };
 }
 
@@ -273,7 +272,7 @@ function readReportDays(day: string | undefined, days: string | undefined): stri
 
 /** @throws AdminError 404 */
 function requireUpstream({ network, upstream, upstreams }: AdminRequest): void {
-  if (upstreams.some((one) => one.network === network && one.upstream === upstream)) return;
+  if (upstreams().some((one) => one.network === network && one.upstream === upstream)) return;
   throw new AdminError(404, 'there is no upstream of this name on a network of this name: see GET /admin/upstreams');
 }
 

@@ -1,25 +1,17 @@
 import { json, Router, type NextFunction, type Request, type Response } from 'express';
 import type { AdminToken } from '../../config/admin-tokens.ts';
-import { causeOf, type Log } from '../../config/log.ts';
-import type { LogLevel } from '../../config/log-level.ts';
+import { causeOf } from '../../config/log.ts';
 import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
 import { editableFields } from '../../auth/permissions/permission-fields.ts';
-import type { KeyStore } from '../../auth/stores/key-store.ts';
 import { StoreError, StoreFull, StoreUnreachable } from '../../store/store-error.ts';
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
 import { outcomes } from '../../metrics/outcome-class.ts';
 import type { EventList } from '../../observability/event-list.ts';
-import type { Limiter } from '../../limits/limiter.ts';
-import type { UsageStore } from '../../usage/usage-store.ts';
-import { adminOperations } from './admin-operations.ts';
+import { adminOperations, type AdminContext } from './admin-operations.ts';
 import { AdminError, readAdminApi } from './read-admin-api.ts';
-import type { MachineLists } from './machine-lists.ts';
 import { AdminAuthenticator, type AdminRejection } from './admin-authenticator.ts';
-import type { ExplainCalls } from './explain-route.ts';
-import type { ActiveDrains } from '../../drains/active-drains.ts';
-import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
 import { readPage, sendPage, type ConsoleLink } from '../pages/read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { acceptsHtml } from '../http/layer.ts';
@@ -28,26 +20,12 @@ import { formatRetryAfter } from '../http/write-response.ts';
 /** Several times the size of 30 entries of every permission. */
 const BODY_MAX_BYTES = 100_000;
 
-export interface AdminRouteOptions {
+export interface AdminRouteOptions extends AdminContext {
   readonly tokens: readonly AdminToken[];
   readonly proxies: TrustedProxies;
   readonly onRejected: (reason: AdminRejection) => void;
-  readonly keys: KeyStore;
-  readonly usage: UsageStore;
-  /** DATA_DIR. */
-  readonly dataDir: string;
-  readonly log: Log;
-  readonly explain: ExplainCalls;
-  readonly logLevel: LogLevel;
-  readonly networks: () => readonly NetworkFacts[];
-  readonly upstreams: () => readonly UpstreamFacts[];
-  readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
-  readonly limiter: Limiter;
-  /** Port of the gateway's addresses. */
-  readonly port: () => number;
   /** The pages of the ops port. */
   readonly links: readonly ConsoleLink[];
-  readonly lists: MachineLists;
   readonly events: Pick<EventList, 'add'>;
 }
 
@@ -67,11 +45,10 @@ interface AdminCaller {
 
 /** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with an admin token. */
 export function adminRoutes(options: AdminRouteOptions): Router {
-  const { proxies, keys, usage, dataDir, log, explain, logLevel, lists, events } = options;
+  const { proxies, keys, log, events, links } = options;
   const { text, operations } = readAdminApi();
   const tokens = new AdminAuthenticator(options.tokens, options.onRejected);
   const router = Router();
-  const { links } = options;
   const hasStatus = links.some(({ path }) => path === '/networks');
   // The pages have no data until their user enters the token.
   const pages = {
@@ -127,16 +104,8 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       const { token, address } = response.locals as AdminCaller;
       const by = `admin API, ${token.name}, ${address}`;
       const manager = new KeyManager(keys, methodNames, by);
-      const { params, query } = request;
-      const { id = '', network = '', upstream = '', kid = '' } = params;
-      const { drains, limiter } = options;
-      const gateway = {
-        ...{ manager, keys, usage, log, dataDir, explain, logLevel, lists, drains, limiter },
-        networks: options.networks(),
-        upstreams: options.upstreams(),
-        port: options.port(),
-      };
-      const operation = { id, network, upstream, kid, body, query, ...gateway, by };
+      const { id = '', network = '', upstream = '', kid = '' } = request.params;
+      const operation = { ...options, id, network, upstream, kid, body, query: request.query, manager };
       const result = await handler(operation);
       // An explanation changes nothing.
       if (verb !== 'get' && operationId !== 'explain') {

@@ -1,7 +1,7 @@
 import { Router, type Request, type Response } from 'express';
 import { clock } from '../../clock/clock.ts';
 import { version } from '../../config/package.ts';
-import type { Configuration } from '../../network-files/configuration.ts';
+import type { Configuration } from '../../network-files/load-networks.ts';
 import { describeGroups, groupsNote } from '../../network-files/upstream-group.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import { publicDifference, type Difference } from '../../observability/differences.ts';
@@ -19,7 +19,7 @@ import { networkSummary, type NetworkSummary } from './network-summary.ts';
 import { readPage, sendPage, wrongAddressPage, type ConsoleLink } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { acceptsHtml, acceptsJson } from '../http/layer.ts';
-import { writeInParts } from '../http/write-in-parts.ts';
+import { writeInParts } from '../http/write-response.ts';
 
 /** The status is built at most once in this time. */
 const STATUS_MAX_AGE_MS = 1_000;

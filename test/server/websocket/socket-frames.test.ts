@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
-import { FrameScan } from '../../../gateway/server/websocket/frame-scan.ts';
+import { FrameScan } from '../../../gateway/server/websocket/socket-frames.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
