@@ -62,10 +62,10 @@ export class MethodCache {
   /** @param text of the parameters, as JSON @returns the result, if memory has a valid one */
   find(text: string): CachedResponse | undefined {
     const { cache, chain, final, count } = this.#options;
-    const now = clock.now();
     const key = this.#prefix + text;
     const entry = cache.get(key);
     if (entry === undefined) return undefined;
+    const now = clock.now();
     // Calls that reach an upstream mark the chain as used; a hit must do it here.
     chain.markUsed(now);
     const isChecked = final.isChecked(now); // may drop all entries

@@ -40,17 +40,16 @@ export function attempt(call: Call, upstream: Upstream, now: number): Promise<At
   call.attempts++;
   call.respondingUpstream = upstream;
   call.sentAt = now;
-  const remainingMs = deadline - now;
   return failed.length === 0 || upstream.circuit.isClosed
-    ? begin(call, upstream, remainingMs)
-    : backOff(failed.length, remainingMs).then(() => begin(call, upstream, remainingMs));
+    ? begin(call, upstream, now)
+    : backOff(failed.length, deadline - now).then(() => begin(call, upstream, clock.now()));
 }
 
-function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<AttemptOutcome> {
+function begin(call: Call, upstream: Upstream, now: number): Promise<AttemptOutcome> {
   call.wasClosed = upstream.circuit.isClosed;
-  const hedgeMs = call.router.hedgeDelay?.delayFor(call, upstream, remainingMs);
+  const hedgeMs = call.router.hedgeDelay?.delayFor(call, upstream, call.deadline - now);
   return hedgeMs === undefined
-    ? sendTo(call, upstream, call.cancellation)
+    ? sendTo(call, upstream, call.cancellation, now)
     : sendHedged(call, upstream, hedgeMs, sendTo);
 }
 
@@ -59,12 +58,13 @@ export function sendTo(
   call: Call,
   upstream: Upstream,
   cancellation: Cancellation | undefined,
+  startedAt: number,
   isHedge = false,
 ): Promise<AttemptOutcome> {
-  recordHead(call, upstream, isHedge);
+  recordHead(call, upstream, startedAt, isHedge);
   const recorded = attempted(call, upstream, isHedge);
   const { rules } = call;
-  let outcome = outcomeAt(call, upstream, cancellation);
+  let outcome = outcomeAt(call, upstream, cancellation, startedAt);
   if (rules.during !== undefined) for (const watch of rules.during) outcome = watch(call, upstream, outcome);
   return recorded === undefined ? outcome : recordEnd(call, recorded, outcome);
 }
@@ -89,13 +89,13 @@ async function outcomeAt(
   call: Call,
   upstream: Upstream,
   cancellation: Cancellation | undefined,
+  startedAt: number,
   isResend = false,
 ): Promise<AttemptOutcome> {
   const { router, method, deadline } = call;
   const { params, text } = call.pinned ?? call;
   const reservation = call.context?.reservation;
   if (method.sends === true && reservation !== undefined) reservation.mustDeliver = true;
-  const startedAt = clock.now();
   const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
   const batch = call.context?.batchBudget ?? call.evidenceFor;
   const batchedGroup = batch && batchedGroupOf(call);
@@ -132,7 +132,7 @@ async function outcomeAt(
       return recordNoResponse(call, upstream, error, startedAt);
     }
     call.attempts++;
-    return outcomeAt(call, upstream, cancellation, true);
+    return outcomeAt(call, upstream, cancellation, clock.now(), true);
   }
   const { rules } = call;
   if (rules.judge !== undefined)

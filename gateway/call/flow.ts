@@ -4,6 +4,7 @@ import { FlowingBlock, isWholeBlock } from '../normalise/results/flowing-block.t
 import { FlowingList, isObjectList, listElementsOf } from '../normalise/results/flowing-list.ts';
 import { lower } from '../spec/bounds.ts';
 import { passesUnread } from '../spec/method-group.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FlowRequest } from '../upstreams/upstream.ts';
@@ -11,15 +12,19 @@ import type { Call } from './call.ts';
 import { isOlderThanServed } from './monotonic-reads.ts';
 import { recordTransactions } from './record-served.ts';
 
+/** Whether a large result of the method may be passed on while it arrives. */
+export function mayFlow(method: MethodSpec): boolean {
+  return method.shape?.type === 'Block' || isObjectList(method) || passesUnread(method);
+}
+
 /**
  * Whether and how a large result may be passed on to the caller while it arrives: over HTTP, to a call alone.
  * @returns undefined if it must be collected
  */
 export function flowOf(call: Call): FlowRequest | undefined {
   const { method, id, context, canFlow, rules } = call;
-  if (!canFlow || id === undefined || context === undefined || context.batchBudget !== undefined) return undefined;
-  // What a rule judges is complete.
-  if (rules.judge !== undefined) return undefined;
+  if (!canFlow || !rules.mayFlow) return undefined;
+  if (id === undefined || context === undefined || context.batchBudget !== undefined) return undefined;
   const { params } = call.pinned ?? call;
   const readerFor = readerOf(call, params);
   if (readerFor === undefined && !passesUnread(method)) return undefined;

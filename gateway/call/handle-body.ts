@@ -1,4 +1,3 @@
-import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { turnBudget } from '../event-loop/turn-budget.ts';
 import {
@@ -40,16 +39,14 @@ interface Calls extends Pick<Envelope, 'isBatch' | 'isLarge'> {
  */
 export function handleBody(body: Buffer, context: CallContext, limits: BatchLimits): BodyResponse {
   if (body.length > LARGE_BODY_BYTES) return handleLargeBody(body, context, limits);
-  return handleCalls(callsOf(readSmallBody(body, context, limits), context), context, limits);
-}
-
-function readSmallBody(body: Buffer, context: CallContext, { maxItems, maxValues }: BatchLimits): Envelope {
+  let envelope: Envelope;
   try {
-    return readEnvelope(body, maxItems, maxValues);
+    envelope = readEnvelope(body, limits.maxItems, limits.maxValues);
   } catch (error) {
     chargeRejected(context);
     throw error;
   }
+  return handleCalls(callsOf(envelope, context), context, limits);
 }
 
 async function handleLargeBody(
@@ -91,23 +88,16 @@ function callsOf(envelope: Envelope, context: CallContext): Calls {
 
 /** Charges the key for the whole body at once: without a promise, if the key is far from its limits. */
 function handleCalls(calls: Calls, context: CallContext, limits: BatchLimits): BodyResponse {
-  const { limits: keyLimits } = context.access;
-  return keyLimits?.isCharged === true
-    ? handleCharged(calls, context, limits, keyLimits)
-    : respondTo(calls, context, limits);
-}
-
-function handleCharged(calls: Calls, context: CallContext, limits: BatchLimits, keyLimits: KeyLimits): BodyResponse {
+  const { limits: keyLimits, account } = context.access;
+  if (keyLimits?.isCharged !== true) return respondTo(calls, context, limits);
   const charge = chargeCalls(calls.items, calls.isBatch, keyLimits, context);
   return charge instanceof Promise
-    ? charge.then((outcome) =>
-        turnBudget.run(context.access.account.payer.name, () => handleAllowed(calls, context, limits, outcome)),
-      )
-    : handleAllowed(calls, context, limits, charge);
+    ? charge.then((outcome) => turnBudget.run(account.payer.name, () => handleCharged(calls, context, limits, outcome)))
+    : handleCharged(calls, context, limits, charge);
 }
 
 /** A body over the limit is rejected as a whole, a batch with an error for each id. */
-function handleAllowed(
+function handleCharged(
   calls: Calls,
   context: CallContext,
   limits: BatchLimits,

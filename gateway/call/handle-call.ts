@@ -128,22 +128,22 @@ function findOrForward(
   cache: MethodCache | undefined,
 ): MaybePromise<NetworkResponse> {
   const { verification } = call;
-  const cached = cache?.find(nameOf(call));
+  const name = nameOf(call);
+  const cached = cache?.find(name);
   if (cached !== undefined && (verification === undefined || isEnough(cached.proof, verification))) {
     call.record?.cached('hit');
     return cached;
   }
-  return sendCoalesced(call, context, context.caller, (sent) => {
-    if (cache !== undefined) return forwardThrough(cache, sent);
+  return sendCoalesced(call, name, context, context.caller, (sent) => {
+    if (cache !== undefined) return forwardThrough(cache, sent, name);
     sent.record?.cached(sent.method.cache === undefined ? 'not-cacheable' : 'off');
     return forward(sent);
   });
 }
 
 /** Stores the response in the cache, unless the durable one has it. @throws RpcError, Cancelled (rejects with it) */
-async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkResponse> {
+async function forwardThrough(cache: MethodCache, call: Call, name: string): Promise<NetworkResponse> {
   const { params, verification } = call;
-  const name = nameOf(call);
   const durable = verification === undefined ? cache.findDurable(params, name) : undefined;
   const found = durable && (await durable);
   if (found !== undefined) {

@@ -1,9 +1,10 @@
-import { clock, type Timer } from '../clock/clock.ts';
+import { clock } from '../clock/clock.ts';
 import type { AttemptOutcome } from '../upstreams/outcome.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { needsConfirmation } from './confirm.ts';
+import { firstWithin, settled } from './in-time.ts';
 import { recordOvertaken } from './record-attempt.ts';
 import { selectHedge } from './select.ts';
 
@@ -11,6 +12,7 @@ type SendAttempt = (
   call: Call,
   upstream: Upstream,
   cancellation: Cancellation,
+  startedAt: number,
   isHedge: boolean,
 ) => Promise<AttemptOutcome>;
 
@@ -20,6 +22,8 @@ interface Running {
   readonly startedAt: number;
   readonly cancellation: Cancellation;
   readonly outcome: Promise<AttemptOutcome>;
+  /** Resolves with this when the outcome is there, also if it rejects. */
+  readonly ended: Promise<Running>;
 }
 
 /**
@@ -38,12 +42,13 @@ export async function sendHedged(
   const first = start(call, upstream, send, false);
   let second: Running | undefined;
   try {
-    if (await endsWithin(first.outcome, delayMs)) return await use(call, first);
+    if ((await firstWithin([first.ended], delayMs)) !== undefined) return await use(call, first);
     const hedge = selectHedge(call, clock.now());
     if (hedge === undefined) return await use(call, first);
     call.isHedged = true;
     second = start(call, hedge, send, true);
-    const [quick, slow] = (await isFirstToEnd(first, second)) ? [first, second] : [second, first];
+    const quick = await Promise.race([first.ended, second.ended]);
+    const slow = quick === first ? second : first;
     const outcome = await quick.outcome;
     if (outcome.final && !needsConfirmation(call, outcome.response, quick.upstream, quick.startedAt)) {
       // With a half-open circuit the attempt continues: its outcome closes or opens the circuit.
@@ -73,10 +78,9 @@ function start(call: Call, upstream: Upstream, send: SendAttempt, isHedge: boole
   const cancellation = new Cancellation(call.owner);
   call.cancellation?.add(cancellation);
   if (call.cancellation?.isCancelled === true) cancellation.cancel();
-  const outcome = send(call, upstream, cancellation, isHedge);
-  // Of two attempts, one may fail while nothing waits for it.
-  outcome.catch(() => undefined);
-  return { upstream, startedAt, cancellation, outcome };
+  const outcome = send(call, upstream, cancellation, startedAt, isHedge);
+  const running: Running = { upstream, startedAt, cancellation, outcome, ended: settled(outcome, () => running) };
+  return running;
 }
 
 /** The outcome, of the upstream that the call names then. */
@@ -85,26 +89,4 @@ async function use(call: Call, { upstream, startedAt, outcome }: Running): Promi
   call.respondingUpstream = upstream;
   call.sentAt = startedAt;
   return used;
-}
-
-/** Whether the attempt ends within this time. @throws the error of the attempt (rejects with it) */
-export async function endsWithin(outcome: Promise<AttemptOutcome>, delayMs: number): Promise<boolean> {
-  let timer: Timer | undefined;
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = clock.setTimeout(resolve, delayMs, false);
-  });
-  try {
-    return await Promise.race([outcome.then(isTrue), timeout]);
-  } finally {
-    clock.clearTimeout(timer);
-  }
-}
-
-/** @throws the error of the attempt that ended first (rejects with it) */
-function isFirstToEnd(first: Running, second: Running): Promise<boolean> {
-  return Promise.race([first.outcome.then(isTrue), second.outcome.then(() => false)]);
-}
-
-function isTrue(): boolean {
-  return true;
 }

@@ -16,19 +16,19 @@ import { noIgnored, type Call, type IgnoredFailure } from './call.ts';
 import { recordServed } from './record-served.ts';
 
 /** A hedged request keeps the hash only if both upstreams have the same head. */
-export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): void {
-  const headHash = headHashAt(call, upstream);
+export function recordHead(call: Call, upstream: Upstream, now: number, isHedge: boolean): void {
+  const headHash = headHashAt(call, upstream, now);
   call.headHash = isHedge && call.headHash !== headHash ? undefined : headHash;
 }
 
 /** The hash of the network's head, if the upstream is known to have it. One of several nodes at its URL may not. */
-function headHashAt({ router, verification, pinned }: Call, upstream: Upstream): string | undefined {
+function headHashAt({ router, verification, pinned }: Call, upstream: Upstream, now: number): string | undefined {
   const { view } = router.chain;
   const { head } = view;
   // The head has changed since the call names its block.
   if (verification !== undefined && pinned !== undefined && pinned.number !== head?.number) return undefined;
   if (head === undefined || view.headOf(upstream)?.header?.hash !== head.hash) return undefined;
-  return upstream.isHeadUncertain || view.isAlternating(upstream, clock.now()) ? undefined : head.hash;
+  return upstream.isHeadUncertain || view.isAlternating(upstream, now) ? undefined : head.hash;
 }
 
 /**

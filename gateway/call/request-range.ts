@@ -9,7 +9,7 @@ import type { Call, CallContext } from './call.ts';
 import { ChargedParts } from './charge.ts';
 import { forward } from './forward.ts';
 import { usableForRange } from './select.ts';
-import { sendAlone, sendCoalesced } from './send.ts';
+import { nameOf, sendAlone, sendCoalesced } from './send.ts';
 
 /** Sends a call with a range of blocks as it is, or in parts. @throws RpcError, Cancelled (rejects with it) */
 export function requestRange(call: Call, context: CallContext, ranges: RangedMethod): Promise<NetworkResponse> {
@@ -21,7 +21,7 @@ export function requestRange(call: Call, context: CallContext, ranges: RangedMet
   let proof: Proof | undefined;
   const send = async (part: Call, partCaller: Cancellation): Promise<NetworkResponse> => {
     if (!canCoalesce(method)) return sendAlone(part, partCaller);
-    const response = await sendCoalesced(part, context, partCaller, forward);
+    const response = await sendCoalesced(part, nameOf(part), context, partCaller, forward);
     if (isVerified) proof = weaker(proof, complete(response).proof ?? 'no');
     return response;
   };

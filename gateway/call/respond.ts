@@ -1,7 +1,7 @@
 import type { KeyAccess } from '../auth/key-access.ts';
-import { causeOf } from '../config/log.ts';
 import { batchBytesRejection, beyondBound, RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
+import { rejectionOf } from '../jsonrpc/rejection-of.ts';
 import {
   errorResponse,
   largeResponse,
@@ -76,7 +76,8 @@ export function respondWithError(call: Call, context: CallContext, error: unknow
     ended(call, 'caller-left', undefined, 0);
     return undefined;
   }
-  const rejection = error instanceof RpcError ? error : internalError(call, context, error);
+  const facts = { network: context.network.config.slug, method: call.method.name };
+  const rejection = rejectionOf(error, context.requestId, context.log, facts);
   const delivered = call.id === undefined ? undefined : rejectionResponse(call.id, rejection);
   ended(call, rejection.reason, rejection.code, delivered?.body.length ?? 0, rejection);
   return delivered;
@@ -108,12 +109,6 @@ export function countRejection(rejection: RpcError, { otherMethods }: Network, {
   if (rejection.rule === undefined) return;
   otherMethods.metric.rejectedBy(rejection.rule);
   otherMethods.usage.add(record.id, 0, usageReasonOf(rejection), 0, token !== undefined);
-}
-
-/** Logs the cause. The caller only gets the request id, by which the log entry is found. */
-function internalError({ method }: Call, { network, requestId, log }: CallContext, error: unknown): RpcError {
-  log.error({ requestId, network: network.config.slug, method: method.name, ...causeOf(error) }, 'internal error');
-  return new RpcError('internal-error', `internal error (${requestId})`);
 }
 
 function toRpcResponse(id: string, response: Exclude<CallResponse, FlowingResponse>): RpcResponse {

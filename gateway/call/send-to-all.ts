@@ -1,11 +1,12 @@
-import { clock, type Timer } from '../clock/clock.ts';
+import { clock } from '../clock/clock.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { sendTo } from './attempt.ts';
 import type { Call } from './call.ts';
+import { firstWithin, settled } from './in-time.ts';
 
-/** A call in progress at one of several upstreams. */
+/** An attempt of a call that is in progress beside others. */
 export interface Sent {
   readonly upstream: Upstream;
   readonly startedAt: number;
@@ -26,14 +27,8 @@ export function sendToAll(
   call.sentAt = startedAt;
   const all = upstreams.map((upstream): Sent => {
     // The response to a transaction is short, and does not flow.
-    const outcome = sendTo(call, upstream, cancellation) as Promise<Outcome>;
-    const sent: Sent = {
-      ...{ upstream, startedAt, outcome },
-      ended: outcome.then(
-        () => sent,
-        () => sent,
-      ),
-    };
+    const outcome = sendTo(call, upstream, cancellation, startedAt) as Promise<Outcome>;
+    const sent: Sent = { upstream, startedAt, outcome, ended: settled(outcome, () => sent) };
     return sent;
   });
   return new Set(all);
@@ -41,26 +36,8 @@ export function sendToAll(
 
 /** The first one that ends within this time, which leaves the set. Undefined: none does, or the set is empty. */
 export async function firstEnded(pending: Set<Sent>, waitMs: number): Promise<Sent | undefined> {
-  if (waitMs <= 0 || (pending.size === 0 && waitMs === Infinity)) return undefined;
   const ends = [...pending].map(({ ended }) => ended);
-  if (waitMs === Infinity) return takeFrom(pending, await Promise.race(ends));
-  let timer: Timer | undefined;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = clock.setTimeout(() => {
-      // After a stall of the event loop, responses may have arrived that are not read yet.
-      clock.setImmediate(() => {
-        resolve(undefined);
-      });
-    }, waitMs);
-  });
-  try {
-    return takeFrom(pending, await Promise.race([...ends, timeout]));
-  } finally {
-    clock.clearTimeout(timer);
-  }
-}
-
-function takeFrom(pending: Set<Sent>, sent: Sent | undefined): Sent | undefined {
+  const sent = await firstWithin(ends, waitMs);
   if (sent !== undefined) pending.delete(sent);
   return sent;
 }

@@ -12,11 +12,13 @@ export function nameOf({ text, verification }: Call): string {
 
 /**
  * Sends a call of a caller, or joins an identical one in progress.
+ * @param name from `nameOf`
  * @param caller cancels the call, unless others have joined it
  * @throws RpcError, Cancelled (rejects with it)
  */
 export function sendCoalesced(
   call: Call,
+  name: string,
   { network }: CallContext,
   caller: Cancellation,
   send: (call: Call) => Promise<NetworkResponse>,
@@ -26,14 +28,14 @@ export function sendCoalesced(
     call.record?.cached('coalesced');
   };
   const participant = { deadline, caller, owner, onCoalesced };
-  return network.coalesced.request(`${method.name} ${nameOf(call)}`, participant, (coalesced) => {
+  return network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
     call.coalesced = coalesced;
     call.cancellation = coalesced.cancellation;
     return send(call);
   });
 }
 
-/** Sends a call of a caller that none can join: it changes something, or little is known of its method. @throws as the former */
+/** Sends a call of a caller that no other joins: its method changes something, or little is known of it. @throws RpcError, Cancelled (rejects with it) */
 export async function sendAlone(call: Call, caller: Cancellation): Promise<NetworkResponse> {
   const cancellation = new Cancellation(call.owner);
   call.cancellation = cancellation;

@@ -1,5 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
+import { outcomeClassOf } from '../metrics/outcome-class.ts';
 import { methods } from '../spec/methods.generated.ts';
 import type { CallRecord, RecordPrinter } from './call-record.ts';
 import { explained } from './explanation.ts';
@@ -18,8 +19,6 @@ const MAX_RULE_LENGTH = 200;
 const MAX_PARTS = 8;
 
 const known: ReadonlySet<string> = new Set(methods.map(({ name }) => name));
-
-const noFailures: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'revert', 'caller-left']);
 
 /** A call, a request that was rejected before its calls, or several equal failures of one minute. */
 export interface RecentCall {
@@ -122,7 +121,7 @@ export class RecentCalls {
       params: spec === undefined || params === undefined ? undefined : this.#params.of(spec, params),
       explanation: explained(record, MAX_PARTS),
     });
-    if (!noFailures.has(outcome)) {
+    if (outcomeClassOf(outcome) !== 'served') {
       this.#addFailed(request, method, outcome, rejection, now, build);
       return;
     }

@@ -3,7 +3,7 @@ import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { AttemptOutcome } from '../../upstreams/outcome.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { Call } from '../call.ts';
-import { endsWithin } from '../hedge.ts';
+import { firstWithin, settled } from '../in-time.ts';
 import type { Router } from '../router.ts';
 import type { Rule, RuleAccess } from './rule.ts';
 
@@ -26,11 +26,11 @@ export function lateReceipt({ sends, group }: MethodSpec, _: Router, access: Rul
 async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<AttemptOutcome>): Promise<AttemptOutcome> {
   const { router, transaction, deadline, candidates = router.all } = call;
   if (candidates.length === 1) return sent;
-  sent.catch(() => undefined); // it may fail while the transaction is looked up
+  const ended = settled(sent, () => true);
   const checkMs = Math.min(CHECK_MS, (deadline - clock.now()) / 3);
-  if (await endsWithin(sent, checkMs)) return sent;
+  if (await firstWithin([ended], checkMs)) return sent;
   const hasIt = transaction && router.sent.has(upstream, transaction, clock.now() + checkMs).catch(() => false);
-  if ((await Promise.race([sent.then(() => true), hasIt])) !== false) return sent;
+  if ((await Promise.race([ended, hasIt])) !== false) return sent;
   const detail = 'neither a receipt, nor does the upstream have the transaction';
   return { final: false, failure: 'slow', response: undefined, detail };
 }

@@ -1,6 +1,7 @@
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { Call } from '../call.ts';
 import { confirmation } from '../confirm.ts';
+import { mayFlow } from '../flow.ts';
 import type { Router } from '../router.ts';
 import { acceptedTransactions } from './accepted-transactions.ts';
 import { catchingUp } from './catch-up.ts';
@@ -86,15 +87,17 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess, i
     const rule = of(method, router, access, isVerified);
     return rule === undefined ? [] : [{ name, ...rule }];
   });
+  const judge = hooks(found.map((rule) => rule.judge));
   return {
     names: found.map(({ name }) => name),
     admit: hooks(found.map(({ admit }) => admit)),
     before: hooks(found.map(({ before }) => before)),
     during: hooks(found.map(({ during }) => during)),
-    judge: hooks(found.map(({ judge }) => judge)),
+    judge,
     select: hooks(found.map(({ select }) => select)),
     end: hooks(found.map(({ end }) => end)),
     confirm: found.find(({ confirm }) => confirm !== undefined)?.confirm,
+    mayFlow: judge === undefined && mayFlow(method),
   };
 }
 

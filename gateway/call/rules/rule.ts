@@ -50,10 +50,12 @@ export interface CallRules<Call> {
   readonly end: readonly NonNullable<Rule<Call>['end']>[] | undefined;
   /** The hook of the only rule that has it. */
   readonly confirm: Rule<Call>['confirm'];
+  /** A large result may be passed on while it arrives: the method has such results, and no rule judges them. */
+  readonly mayFlow: boolean;
 }
 
 /** The rules of a call that is not sent. */
 export const noRules = {
   ...{ names: [], admit: undefined, before: undefined, during: undefined, judge: undefined },
-  ...{ select: undefined, confirm: undefined, end: undefined },
+  ...{ select: undefined, confirm: undefined, end: undefined, mayFlow: false },
 } as const;

@@ -27,41 +27,29 @@ export function readBody(request: IncomingMessage, maxBytes: number, reservation
       reservation.take(GUNZIP_BYTES);
       body = decompress(request, encoding, maxBytes);
     }
-    /** The usual body of one chunk. */
-    let only: Buffer | undefined;
-    let collected: CollectedBytes | undefined;
-    let length = 0;
+    const collected = new CollectedBytes();
     let hasEnded = false;
     const fail = (error: Error): void => {
       if (hasEnded) return;
       hasEnded = true;
-      only = collected = undefined;
+      collected.clear();
       reject(error);
       if (body !== request) body.destroy();
     };
     body.on('data', (chunk: Buffer) => {
       if (hasEnded) return;
-      length += chunk.length;
       try {
-        if (length > maxBytes) throw bodyTooLarge(maxBytes);
+        if (collected.length + chunk.length > maxBytes) throw bodyTooLarge(maxBytes);
         reservation.take(chunk.length);
+        collected.add(chunk);
       } catch (error) {
         fail(error as RpcError);
-        return;
-      }
-      if (length === chunk.length) only = chunk;
-      else {
-        if (collected === undefined) {
-          collected = new CollectedBytes();
-          collected.add(only as Buffer);
-        }
-        collected.add(chunk);
       }
     });
     body.on('end', () => {
       if (hasEnded) return;
       hasEnded = true;
-      resolve(collected?.join() ?? only ?? Buffer.alloc(0));
+      resolve(collected.join());
     });
     body.on('error', (error) => {
       fail(toBodyError(error));
