@@ -9,7 +9,7 @@ import type { Configuration } from '../network-files/configuration.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
 import type { GatewayEvent } from '../observability/event-list.ts';
 import { addressOf } from './banner.ts';
-import { columns, shortTime } from './columns.ts';
+import { columns, listText, shortTime, type ListOptions } from './columns.ts';
 import { examples } from './examples.ts';
 import { exitCodes } from './exit-codes.ts';
 import { UsageError } from './key-options.ts';
@@ -118,6 +118,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: RunningGa
     .option('--network <slug>', 'only those of this network')
     .option('--since <time>', 'only those that began, lasted or ended in this time: 30m, 1h, 7d')
     .option('--url <url>', 'address of the ops port; default: that of the settings')
+    .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array of the events on one line')
     .addHelpText(
       'after',
@@ -126,7 +127,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: RunningGa
         'events --network base --json',
       )}`,
     )
-    .action(async (options: { network?: string; since?: string; url?: string; json?: true }) => {
+    .action(async (options: { network?: string; since?: string; url?: string } & ListOptions) => {
       const sinceMs = options.since === undefined ? undefined : durationOf(options.since);
       if (options.since !== undefined && !sinceMs)
         throw new UsageError('--since: expected a duration such as 30m, 1h or 7d');
@@ -140,7 +141,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: RunningGa
       const url = `${readAddress(options.url) ?? opsAddress(active)}/admin/events?${query.toString()}`;
       const { events: all } = (await requestAdmin(url, token, TIMEOUT_MS)) as { readonly events: GatewayEvent[] };
       const found = sinceMs === undefined ? all : eventsSince(all, clock.unixMs() - sinceMs);
-      out(options.json ? `${JSON.stringify(found)}\n` : found.length === 0 ? 'No events.\n' : eventsText(found));
+      out(eventsText(found, options));
     });
   return [status, explain, events];
 }
@@ -286,13 +287,14 @@ export function eventsSince(events: readonly GatewayEvent[], unixMs: number): Ga
   return events.filter(({ at, endedAt }) => endedAt === null || Date.parse(endedAt ?? at) >= unixMs);
 }
 
-export function eventsText(events: readonly GatewayEvent[]): string {
+export function eventsText(events: readonly GatewayEvent[], format: ListOptions = {}): string {
   const rows = events.map(({ at, kind, network = '-', upstream = '-', reason, by, endedAt, forS, count }) => [
     ...[shortTime(at), kind, network, upstream],
     endedAt === undefined ? '-' : endedAt === null ? `${spanOf(forS)}, lasts` : spanOf(forS),
     ...[String(count), by === undefined ? reason : `${reason}, by ${by}`],
   ]);
-  return columns([['BEGAN', 'KIND', 'NETWORK', 'UPSTREAM', 'LASTED', 'TIMES', 'WHAT'], ...rows]);
+  const head = ['began', 'kind', 'network', 'upstream', 'lasted', 'times', 'what'];
+  return listText(format, events, head, rows, 'No events.\n');
 }
 
 /** `59s`, `12m` or `3h`. */

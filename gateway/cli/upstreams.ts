@@ -10,7 +10,7 @@ import { drainWarnings, newDrain, readDrains, removeDrain, storeDrain } from '..
 import { slugsIn } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { Store } from '../store/store.ts';
-import { columns, shortTime } from './columns.ts';
+import { listText, shortTime, type ListOptions } from './columns.ts';
 import { examples } from './examples.ts';
 import { UsageError } from './key-options.ts';
 import { OPEN_TIMEOUT_MS } from './keys.ts';
@@ -41,9 +41,10 @@ export function upstreamsCommand({ settings, networks, out, err }: UpstreamsComm
   upstreams
     .command('list')
     .description('List the upstreams of the network files, and which are drained')
+    .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array on one line')
     .addHelpText('after', examples('upstreams list', 'upstreams list --json'))
-    .action(({ json }: { json?: true }) =>
+    .action((format: ListOptions) =>
       withStores(async (store) => {
         const drains = await readDrains(store);
         const all = networks().flatMap(({ slug, upstreams: own }) =>
@@ -56,7 +57,7 @@ export function upstreamsCommand({ settings, networks, out, err }: UpstreamsComm
           ...[network, upstream, drain === undefined ? 'in service' : `drained ${shortTime(drain.at)}`],
           ...[drain?.until === undefined ? '-' : shortTime(drain.until), drain?.by ?? '-'],
         ]);
-        out(json ? `${JSON.stringify(all)}\n` : columns([['NETWORK', 'UPSTREAM', 'STATE', 'UNTIL', 'BY'], ...rows]));
+        out(listText(format, all, ['network', 'upstream', 'state', 'until', 'by'], rows));
       }),
     );
 
