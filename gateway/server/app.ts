@@ -46,8 +46,8 @@ import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../networks/local-chains.ts';
 import { UpstreamConditions } from '../upstreams/upstream-conditions.ts';
 import { summariseUpstreams } from '../upstreams/upstream-status.ts';
-import { EventList, MAX_EVENTS } from '../observability/event-list.ts';
-import { EventWebhook } from '../observability/event-webhook.ts';
+import { EventList, MAX_EVENTS, type GatewayEvent } from '../observability/event-list.ts';
+import { sendEvents } from '../observability/event-webhook.ts';
 import { RecentCalls } from '../observability/recent-calls.ts';
 import { ShownParams } from '../observability/shown-params.ts';
 import { openTracing } from '../observability/tracing.ts';
@@ -233,8 +233,9 @@ export async function openGateway(
   events.watch(() => currentConditions(sources));
   const readEvents = eventsReader(events, link);
   const { EVENTS_WEBHOOK_URL: url, EVENTS_WEBHOOK_SECRET: secret } = settings;
-  const webhookOptions = { secret, read: () => readEvents({}, MAX_EVENTS), isFirst: isFirstWorker, log };
-  const webhook = url === undefined ? undefined : new EventWebhook({ url, ...webhookOptions });
+  const stopping = new AbortController();
+  const read = (): Promise<readonly GatewayEvent[]> => readEvents({}, MAX_EVENTS);
+  if (url !== undefined) void sendEvents({ url, secret, read, isFirst: isFirstWorker, log }, stopping.signal);
   const adminTokens = adminTokensOf(settings);
   const recentCalls = adminTokens.length > 0 ? new RecentCalls(shownParams) : undefined;
   const requestOptions = {
@@ -345,7 +346,7 @@ export async function openGateway(
   const close = async (delayMs?: number): Promise<void> => {
     metrics.history.stop();
     events.close();
-    webhook?.close();
+    stopping.abort();
     redisMemory?.close();
     // In this order, so that the ops port reports 503 until the last call has ended.
     const [main, ops] = listeners;
