@@ -20,7 +20,7 @@ const SECRETS_FILE = 'gateway.env';
 
 interface PlannedNetwork extends NetworkHead {
   readonly chainId: number;
-  /** Of the given providers, those that serve the chain. */
+  /** Given providers that serve the chain. */
   readonly served: readonly ProviderName[];
 }
 

@@ -7,7 +7,7 @@ import { parseUrl } from '../config/parse-url.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/configuration.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
-import type { GatewayEvent } from '../observability/event-list.ts';
+import { MAX_EVENTS, type GatewayEvent } from '../observability/event-list.ts';
 import { addressOf } from './banner.ts';
 import { columns, listText, shortTime, type ListOptions } from './columns.ts';
 import { examples } from './examples.ts';
@@ -17,8 +17,6 @@ import { UsageError } from './key-options.ts';
 const TIMEOUT_MS = 5_000;
 /** Longer than any call. */
 const EXPLAIN_TIMEOUT_MS = 60_000;
-/** As many as the gateway stores. */
-const MAX_EVENTS = 1_000;
 
 /** No gateway responds, or it rejects the request. The message is one line for the operator. */
 export class GatewayError extends Error {
@@ -282,7 +280,7 @@ function auditText({ outcome, reason, answers }: AuditReport): string {
   return `${outcome}, ${reason}${upstreams === '' ? '' : ` (${upstreams})`}`;
 }
 
-/** Those that began, lasted or ended at a Unix time in milliseconds, or later. */
+/** Events that began, lasted or ended at a Unix time in milliseconds, or later. */
 export function eventsSince(events: readonly GatewayEvent[], unixMs: number): GatewayEvent[] {
   return events.filter(({ at, endedAt }) => endedAt === null || Date.parse(endedAt ?? at) >= unixMs);
 }
