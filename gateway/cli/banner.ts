@@ -6,7 +6,7 @@ import { printable } from './printable.ts';
 /** The facts that the banner shows. */
 export interface BannerFacts {
   readonly version: string;
-  /** How the operator runs the command line. */
+  /** Command with which the operator runs the command line. */
   readonly command: string;
   readonly host: string;
   readonly port: number;

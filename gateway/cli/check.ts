@@ -32,7 +32,7 @@ export interface CheckReport {
   readonly text: string;
 }
 
-/** Has no URLs, because the report may be in a build log. */
+/** Network in the report, without URLs: the report may be in a build log. */
 interface CheckedNetwork {
   readonly file: string;
   readonly slug: string;
@@ -44,16 +44,16 @@ interface CheckedNetwork {
   readonly groups: readonly string[];
   /** Number of methods, without those of wildcards. */
   readonly methods: number;
-  /** Which upstreams may get which methods. */
+  /** Upstreams that may get each method. */
   readonly table: readonly MethodRow[];
-  /** What is valid, and probably not intended. */
+  /** Warnings: what is valid, and probably not intended. */
   readonly notes: readonly string[];
 }
 
 /** auth.yaml or defaults.yaml. */
 interface SharedFile {
   readonly file: string;
-  /** What was read from it. */
+  /** Content of the file, in words. */
   readonly about: string;
   readonly notes: readonly string[];
 }

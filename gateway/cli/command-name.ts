@@ -1,7 +1,7 @@
 import { basename, relative } from 'node:path';
 
 /**
- * How the reader of a text runs the command line, as this process was run. Never `npx gatehouse`: outside a checkout, npx
+ * Command with which the reader of a text runs the command line, as this process was run. Never `npx gatehouse`: outside a checkout, npx
  * would run another project's package of that name.
  * @param script path of the program, as in `process.argv[1]`
  */

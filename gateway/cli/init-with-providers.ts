@@ -22,7 +22,7 @@ const NO_CHAINS = '--chains: expected chain ids, whole numbers with commas betwe
 
 interface PlannedNetwork extends KnownFile {
   readonly chainId: number;
-  /** Of the given providers, those that serve the chain. */
+  /** Given providers that serve the chain. */
   readonly served: readonly ProviderName[];
 }
 

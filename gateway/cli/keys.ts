@@ -18,7 +18,7 @@ import { namespaceOf } from '../network-files/options/method-pattern.ts';
 import { rateWarnings } from '../spec/request-units.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { USAGE_RETENTION_DAYS, type UsageStore } from '../usage/usage-store.ts';
-import { columns } from './columns.ts';
+import { listText, type ListOptions } from './columns.ts';
 import { examples, withStores, type CommandContext } from './command-context.ts';
 import { commandName } from './command-name.ts';
 import { chainIdLine, triedMethod } from './banner.ts';
@@ -32,7 +32,7 @@ import {
   readPemFile,
   UsageError,
 } from './key-options.ts';
-import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
+import { keyListText, secretTexts, permissionsText, usageText } from './show-keys.ts';
 
 type UpdateOptions = { name?: string; json?: true; secret?: boolean; force?: true };
 
@@ -107,18 +107,18 @@ export function keysCommand(context: CommandContext): Command {
     .command('list')
     .description('List all keys, including revoked keys')
     .option('--team <name>', 'only the keys of this team')
+    .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array of records on one line')
-    .addHelpText('after', examples('keys list', 'keys list --team acme', 'keys list --json'))
-    .action(({ team, ...options }: { team?: string; json?: true }) =>
+    .addHelpText('after', examples('keys list', 'keys list --team acme --csv', 'keys list --json'))
+    .action(({ team, ...format }: { team?: string } & ListOptions) =>
       withManager(async (manager) => {
         const all = await manager.list();
         const records = all.filter(({ permissions }) => team === undefined || permissions?.['team'] === team);
-        if (team !== undefined && records.length === 0 && !options.json) {
+        if (team !== undefined && records.length === 0 && !format.json) {
           throw new UsageError(`--team: no key has the team ${team}`);
         }
-        if (options.json) out(`${JSON.stringify(records.map((record) => displayedRecord(record)))}\n`);
-        else if (records.length === 0) out(`There are no keys. Create one: ${commandName} keys create --name <name>\n`);
-        else out(tableOf(records));
+        const none = `There are no keys. Create one: ${commandName} keys create --name <name>\n`;
+        out(keyListText(records, format, none));
       }),
     );
 
@@ -132,7 +132,7 @@ export function keysCommand(context: CommandContext): Command {
       withManager(async (manager) => {
         const record = await manager.show(id);
         if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
-        else out(tableOf([record]) + permissionsText(record));
+        else out(keyListText([record]) + permissionsText(record));
       }),
     );
 
@@ -263,12 +263,13 @@ export function keysCommand(context: CommandContext): Command {
     .command('list')
     .description('List the public keys of a key')
     .argument('<id>', 'key id, from `keys list`')
+    .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array on one line')
-    .action((id: string, { json }: { json?: true }) =>
+    .action((id: string, format: ListOptions) =>
       withManager(async (manager) => {
         const found = shownTokenKeys(await manager.show(id));
         const rows = found.map(({ kid, name, algorithm }) => [kid, name, algorithm]);
-        out(json ? `${JSON.stringify(found)}\n` : columns([['KID', 'NAME', 'ALGORITHM'], ...rows]));
+        out(listText(format, found, ['kid', 'name', 'algorithm'], rows));
       }),
     );
   tokens
@@ -289,9 +290,10 @@ export function keysCommand(context: CommandContext): Command {
     .option('--subject <sub>', 'claim `sub` of tokens of the issuer in auth.yaml, in place of the id')
     .option('--rotated', 'add the usage of keys that the key replaced by rotation, and of those that replaced it')
     .option('--days <number>', `number of days, at most ${USAGE_RETENTION_DAYS}`, '30')
+    .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array of rows on one line')
-    .addHelpText('after', examples('keys usage 0123456789ab --days 7 --json', 'keys usage team:acme'))
-    .action((id: string | undefined, options: { subject?: string; rotated?: true; days: string; json?: true }) =>
+    .addHelpText('after', examples('keys usage 0123456789ab --days 7 --csv', 'keys usage team:acme'))
+    .action((id: string | undefined, options: { subject?: string; rotated?: true; days: string } & ListOptions) =>
       withManager(async (manager, _, usage) => {
         const { subject } = options;
         if ((id === undefined) === (subject === undefined)) throw new UsageError('Give one of <id> and --subject');
@@ -301,8 +303,7 @@ export function keysCommand(context: CommandContext): Command {
             ? await manager.idsOf(id ?? '', options.rotated)
             : [keyIdOf(subjectDigest(issuerOfTokens(), subject))];
         const rows = await readUsage(usage, ids, days);
-        if (options.json) out(`${JSON.stringify(rows)}\n`);
-        else out(rows.length === 0 ? 'No usage yet.\n' : usageTable(rows));
+        out(usageText(rows, options));
       }),
     );
 

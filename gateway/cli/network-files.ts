@@ -16,7 +16,7 @@ export class NetworkFileError extends Error {
   override readonly name = 'NetworkFileError';
 }
 
-/** What a command wrote: as text for the operator, and as data for `--json`. */
+/** Files that a command wrote: as text for the operator, and as data for `--json`. */
 export interface WrittenFiles {
   readonly text: string;
   /** Paths. */

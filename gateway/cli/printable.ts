@@ -6,7 +6,7 @@ export function printable(text: string): string {
   return text.replace(obeyed, escapeOf);
 }
 
-/** The same for a text within a line, such as a name. */
+/** Text within a line, such as a name, with what a terminal can show. */
 export function printableInLine(text: string): string {
   return printable(text).replace(/[\n\t]/g, escapeOf);
 }

@@ -7,9 +7,9 @@ import { parseUrl } from '../config/parse-url.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/load-networks.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
-import type { GatewayEvent } from '../observability/event-list.ts';
+import { MAX_EVENTS, type GatewayEvent } from '../observability/event-list.ts';
 import { addressOf } from './banner.ts';
-import { columns, shortTime } from './columns.ts';
+import { columns, listText, shortTime, type ListOptions } from './columns.ts';
 import { examples, type CommandContext } from './command-context.ts';
 import { exitCodes } from './exit-codes.ts';
 import { UsageError } from './key-options.ts';
@@ -17,8 +17,6 @@ import { UsageError } from './key-options.ts';
 const TIMEOUT_MS = 5_000;
 /** Longer than any call. */
 const EXPLAIN_TIMEOUT_MS = 60_000;
-/** As many as the gateway stores. */
-const MAX_EVENTS = 1_000;
 
 /** No gateway responds, or it rejects the request. The message is one line for the operator. */
 export class GatewayError extends Error {
@@ -112,6 +110,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
     .option('--network <slug>', 'only those of this network')
     .option('--since <time>', 'only those that began, lasted or ended in this time: 30m, 1h, 7d')
     .option('--url <url>', 'address of the ops port; default: that of the settings')
+    .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array of the events on one line')
     .addHelpText(
       'after',
@@ -120,7 +119,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
         'events --network base --json',
       )}`,
     )
-    .action(async (options: { network?: string; since?: string; url?: string; json?: true }) => {
+    .action(async (options: { network?: string; since?: string; url?: string } & ListOptions) => {
       const sinceMs = options.since === undefined ? undefined : durationOf(options.since);
       if (options.since !== undefined && !sinceMs)
         throw new UsageError('--since: expected a duration such as 30m, 1h or 7d');
@@ -134,7 +133,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
       const url = `${readAddress(options.url) ?? opsAddress(active)}/admin/events?${query.toString()}`;
       const { events: all } = (await requestAdmin(url, token, TIMEOUT_MS)) as { readonly events: GatewayEvent[] };
       const found = sinceMs === undefined ? all : eventsSince(all, clock.unixMs() - sinceMs);
-      out(options.json ? `${JSON.stringify(found)}\n` : found.length === 0 ? 'No events.\n' : eventsText(found));
+      out(eventsText(found, options));
     });
   return [status, explain, events];
 }
@@ -275,18 +274,19 @@ function auditText({ outcome, reason, answers }: AuditReport): string {
   return `${outcome}, ${reason}${upstreams === '' ? '' : ` (${upstreams})`}`;
 }
 
-/** Those that began, lasted or ended at a Unix time in milliseconds, or later. */
+/** Events that began, lasted or ended at a Unix time in milliseconds, or later. */
 export function eventsSince(events: readonly GatewayEvent[], unixMs: number): GatewayEvent[] {
   return events.filter(({ at, endedAt }) => endedAt === null || Date.parse(endedAt ?? at) >= unixMs);
 }
 
-export function eventsText(events: readonly GatewayEvent[]): string {
+export function eventsText(events: readonly GatewayEvent[], format: ListOptions = {}): string {
   const rows = events.map(({ at, kind, network = '-', upstream = '-', reason, by, endedAt, forS, count }) => [
     ...[shortTime(at), kind, network, upstream],
     endedAt === undefined ? '-' : endedAt === null ? `${spanOf(forS)}, lasts` : spanOf(forS),
     ...[String(count), by === undefined ? reason : `${reason}, by ${by}`],
   ]);
-  return columns([['BEGAN', 'KIND', 'NETWORK', 'UPSTREAM', 'LASTED', 'TIMES', 'WHAT'], ...rows]);
+  const head = ['began', 'kind', 'network', 'upstream', 'lasted', 'times', 'what'];
+  return listText(format, events, head, rows, 'No events.\n');
 }
 
 /** `59s`, `12m` or `3h`. */

@@ -1,16 +1,18 @@
-import { columns, shortTime } from './columns.ts';
+import { columns, listText, shortTime, type ListOptions } from './columns.ts';
 import type { KeyRecord } from '../auth/stores/key-store.ts';
 import { hasExpired, problemsIn } from '../auth/manage/key-state.ts';
 import type { CreatedKey } from '../auth/manage/manage-keys.ts';
-import { displayedPermissions } from '../auth/manage/displayed-record.ts';
+import { displayedPermissions, displayedRecord } from '../auth/manage/displayed-record.ts';
 import type { UsageRow } from '../usage/usage-store.ts';
 
-export function tableOf(records: readonly KeyRecord[]): string {
+/** Text of a list of keys. @param none in place of an empty table */
+export function keyListText(records: readonly KeyRecord[], format: ListOptions = {}, none?: string): string {
   const rows = records.map((record) => [
     ...[record.id, record.name, record.permissions?.['team'] ?? '-'],
     ...[shortTime(record.createdAt), stateOf(record)],
   ]);
-  return columns([['ID', 'NAME', 'TEAM', 'CREATED', 'STATE'], ...rows]);
+  const data = records.map((record) => displayedRecord(record));
+  return listText(format, data, ['id', 'name', 'team', 'created', 'state'], rows, none);
 }
 
 /** Permissions and limits of a key, and the problems of its record. */
@@ -19,8 +21,8 @@ export function permissionsText(record: KeyRecord): string {
   return columns(Object.entries(displayedPermissions(record))) + problems.join('');
 }
 
-/** The usage of a key, one line per day, network and method. */
-export function usageTable(rows: readonly UsageRow[]): string {
+/** Usage of a key, one line per day, network and method. */
+export function usageText(rows: readonly UsageRow[], format: ListOptions): string {
   const lines = rows.map(({ day, network, method, calls, units, errors, bytes, reasons = {} }) => [
     ...[day, network, method],
     ...[calls, units, errors, bytes].map(String),
@@ -29,7 +31,8 @@ export function usageTable(rows: readonly UsageRow[]): string {
       .map(([reason, count]) => `${reason} ${count}`)
       .join(', '),
   ]);
-  return columns([['DAY', 'NETWORK', 'METHOD', 'CALLS', 'UNITS', 'ERRORS', 'BYTES', 'REASONS'], ...lines]);
+  const head = ['day', 'network', 'method', 'calls', 'units', 'errors', 'bytes', 'reasons'];
+  return listText(format, rows, head, lines, 'No usage yet.\n');
 }
 
 function stateOf(record: KeyRecord): string {

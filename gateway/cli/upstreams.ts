@@ -3,7 +3,7 @@ import { durationOf } from '../auth/formats/duration.ts';
 import { suggest } from '../config/suggest.ts';
 import { drainWarnings, newDrain, readDrains, removeDrain, storeDrain } from '../drains/drains.ts';
 import { slugsIn } from '../network-files/load-networks.ts';
-import { columns, shortTime } from './columns.ts';
+import { listText, shortTime, type ListOptions } from './columns.ts';
 import { examples, withStores, type CommandContext } from './command-context.ts';
 import { UsageError } from './key-options.ts';
 
@@ -17,9 +17,10 @@ export function upstreamsCommand(context: CommandContext): Command {
   upstreams
     .command('list')
     .description('List the upstreams of the network files, and which are drained')
+    .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array on one line')
     .addHelpText('after', examples('upstreams list', 'upstreams list --json'))
-    .action(({ json }: { json?: true }) =>
+    .action((format: ListOptions) =>
       withStore(async ({ store }) => {
         const drains = await readDrains(store);
         const all = networks().flatMap(({ slug, upstreams: own }) =>
@@ -32,7 +33,7 @@ export function upstreamsCommand(context: CommandContext): Command {
           ...[network, upstream, drain === undefined ? 'in service' : `drained ${shortTime(drain.at)}`],
           ...[drain?.until === undefined ? '-' : shortTime(drain.until), drain?.by ?? '-'],
         ]);
-        out(json ? `${JSON.stringify(all)}\n` : columns([['NETWORK', 'UPSTREAM', 'STATE', 'UNTIL', 'BY'], ...rows]));
+        out(listText(format, all, ['network', 'upstream', 'state', 'until', 'by'], rows));
       }),
     );
 

@@ -6,23 +6,18 @@ import {
   reportParts,
   reportUsage,
   withNames,
-  type ReportPart,
   type ReportRow,
 } from '../usage/usage-report.ts';
-import { amountNames, USAGE_RETENTION_DAYS, type Amounts } from '../usage/usage-store.ts';
-import { columns } from './columns.ts';
+import { amountNames, USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
+import { listText, type ListOptions } from './columns.ts';
 import { examples, withStores, type CommandContext } from './command-context.ts';
 import { readDays, UsageError } from './key-options.ts';
 
-type Column = ReportPart | 'name' | keyof Amounts;
-
-interface UsageOptions {
+interface UsageOptions extends ListOptions {
   readonly day?: string;
   readonly days?: string;
   readonly by: string;
   readonly limit: string;
-  readonly csv?: true;
-  readonly json?: true;
 }
 
 /** Makes the command `gatehouse usage`: days of all keys. */
@@ -43,7 +38,7 @@ export function usageCommand(context: Pick<CommandContext, 'settings' | 'out'>):
       'after',
       examples('usage --day yesterday --by key,network,method --csv', 'usage --days 30 --by day,key --csv'),
     )
-    .action(async ({ day: dayText, days: daysText, by, limit, csv, json }: UsageOptions) => {
+    .action(async ({ day: dayText, days: daysText, by, limit, ...format }: UsageOptions) => {
       if (dayText !== undefined && daysText !== undefined) throw new UsageError('Give one of --day and --days');
       const day = readReportDay(dayText ?? 'yesterday');
       const parts = readReportParts(by);
@@ -57,20 +52,10 @@ export function usageCommand(context: Pick<CommandContext, 'settings' | 'out'>):
         const hasKeys = parts.includes('key');
         const rows = hasKeys ? withNames(found, (await keys.entries()).values()) : found;
         const names = [...parts, ...(hasKeys ? (['name'] as const) : []), ...amountNames];
-        if (json) out(`${JSON.stringify(rows)}\n`);
-        else if (csv) out(linesOf(rows, names));
-        else if (rows.length === 0) out(`No usage on ${days.join(', ')}.\n`);
-        else out(columns([names.map((name) => name.toUpperCase()), ...cellsOf(rows, names)]));
+        const cells = rows.map((row) =>
+          names.map((name: Exclude<keyof ReportRow, 'reasons'>) => String(row[name] ?? '')),
+        );
+        out(listText(format, rows, names, cells, `No usage on ${days.join(', ')}.\n`));
       });
     });
-}
-
-function cellsOf(rows: readonly ReportRow[], names: readonly Column[]): string[][] {
-  return rows.map((row) => names.map((name) => String(row[name] ?? '')));
-}
-
-/** RFC 4180, with line feeds. */
-function linesOf(rows: readonly ReportRow[], names: readonly Column[]): string {
-  const quoted = (cell: string): string => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-  return [[...names], ...cellsOf(rows, names)].map((cells) => `${cells.map(quoted).join(',')}\n`).join('');
 }

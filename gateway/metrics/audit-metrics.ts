@@ -9,7 +9,7 @@ export type AuditOutcome = (typeof auditOutcomes)[number];
 
 /** The audits and checks of one upstream since the gateway started. */
 export interface AuditCounts {
-  /** How many had which outcome. */
+  /** Number of audits by outcome. */
   readonly outcomes: Readonly<Record<AuditOutcome, number>>;
   /** The last one that differed; undefined: none did. */
   readonly difference: LastDifference | undefined;
@@ -68,7 +68,7 @@ export class AuditMetrics {
     };
   }
 
-  /** Undefined: no audit of the upstream has ended, and no result of it was checked. */
+  /** Counts of an upstream; undefined: no audit of it has ended, and no result of it was checked. */
   countsOf(network: string, upstream: string): AuditCounts | undefined {
     return this.#counts.get(keyOf(network, upstream));
   }

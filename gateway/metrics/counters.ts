@@ -11,7 +11,7 @@ export interface MetricOptions {
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labelNames: readonly string[];
-  /** How prom-client merges the values of several processes. */
+  /** Function with which prom-client merges the values of several processes. */
   readonly aggregator: string;
 }
 
@@ -45,7 +45,7 @@ abstract class LabelledMetric<Child, Labels extends readonly string[]> {
     return child;
   }
 
-  /** All children with their labels. */
+  /** Children with their labels. */
   children(): readonly { readonly labels: Readonly<Record<string, string>>; readonly child: Child }[] {
     return [...this.#children.values()];
   }

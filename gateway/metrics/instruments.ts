@@ -299,7 +299,7 @@ export type NumberNameWith<Labels extends number> = {
 /** A text for each label, in the order of the table. */
 type LabelsOf<Name extends keyof Instruments> = TextsOf<Instruments[Name]['labels']>;
 
-/** All but those of single keys, which are on the page with METRICS_PER_KEY only. */
+/** Names of all instruments but those of single keys, which are on the page with METRICS_PER_KEY only. */
 export const instrumentNames = (Object.keys(instruments) as (keyof Instruments)[]).filter(
   (name) => !instruments[name].labels.some((label) => label === 'key'),
 );

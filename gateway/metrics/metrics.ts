@@ -141,7 +141,7 @@ export class Metrics {
     };
   }
 
-  /** Only with METRICS_PER_KEY. @param read the quotas of accounts, called at each scrape */
+  /** Watches quotas, only with METRICS_PER_KEY. @param read the quotas of accounts, called at each scrape */
   watchQuotas(read: () => Promise<readonly { account: string; period: string; size: number; used: number }[]>): void {
     watch(this.registry, 'gatehouse_key_quota_used_ratio', async (set) => {
       for (const { account, period, size, used } of await read()) set(used / size, account, period);

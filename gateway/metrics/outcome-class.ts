@@ -1,6 +1,6 @@
 import { isServerFault, reasons } from '../jsonrpc/errors.ts';
 
-/** How a call ended, for its caller: `failed` by Gatehouse or all upstreams, `rejected` for what the caller or its key did. */
+/** Class of the end of a call, for its caller: `failed` by Gatehouse or all upstreams, `rejected` for what the caller or its key did. */
 export type OutcomeClass = 'served' | 'upstream-error' | 'rejected' | 'failed';
 
 const served: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'revert', 'caller-left']);

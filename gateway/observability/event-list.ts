@@ -32,13 +32,13 @@ export interface GatewayEvent extends EventSubject {
   endedAt?: string | null;
   /** Seconds in all that the condition lasted. */
   forS: number;
-  /** How often it began, or was done. */
+  /** Number of times that it began, or was done. */
   count: number;
   /** Operator who did it. */
   readonly by?: string;
 }
 
-/** All that are given must be equal. */
+/** Filter whose given members must be equal. */
 export interface EventFilter {
   readonly kind?: string;
   readonly network?: string;
@@ -50,7 +50,7 @@ interface Tracked {
   /** Time when the event began, by clock.now(). */
   beganAt: number;
   endedAt: number | undefined;
-  /** How long it lasted before its latest begin. */
+  /** Seconds that it lasted before its latest begin. */
   earlierS: number;
   /** The line of its begin was written. */
   isLogged: boolean;

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { hostname } from 'node:os';
-import { clock, type Timer } from '../clock/clock.ts';
+import { clock } from '../clock/clock.ts';
 import { errorCode, type Log } from '../config/log.ts';
 import { SAME_MS, type GatewayEvent } from './event-list.ts';
 
@@ -11,7 +11,7 @@ const TIMEOUT_MS = 10_000;
 /** Maximum events of a request. */
 const MAX_EVENTS = 100;
 
-export interface EventWebhookOptions {
+export interface EventWebhook {
   readonly url: string;
   /** Key of the signatures; undefined: requests have none. */
   readonly secret: string | undefined;
@@ -23,80 +23,70 @@ export interface EventWebhookOptions {
 }
 
 /**
- * Sends events to a URL of the operator, at their begin and at their end, one request at a time. Those of a failed request are
+ * Sends events to a URL of the operator, at their begin and at their end, until the signal aborts. Those of a failed request are
  * sent again, as long as the list of events has them.
  */
-export class EventWebhook {
-  readonly #options: EventWebhookOptions;
-  readonly #timer: Timer;
+export async function sendEvents(
+  { url, secret, read, isFirst, log }: EventWebhook,
+  signal: AbortSignal,
+): Promise<void> {
   /** States that were sent, by event. Undefined: another worker sends. */
-  #sent: Map<string, string> | undefined;
-  #isSending = false;
-  #pauseMs = INTERVAL_MS;
-  #nextAt = -Infinity;
-
-  constructor(options: EventWebhookOptions) {
-    this.#options = options;
-    this.#timer = clock.setInterval(() => void this.#next(), INTERVAL_MS).unref();
-  }
-
-  close(): void {
-    clock.clearInterval(this.#timer);
-  }
-
-  async #next(): Promise<void> {
-    const { isFirst, log } = this.#options;
-    if (!isFirst()) this.#sent = undefined;
-    if (this.#isSending || !isFirst() || clock.now() < this.#nextAt) return;
-    this.#isSending = true;
+  let sent: Map<string, string> | undefined;
+  let pauseMs = INTERVAL_MS;
+  while (
+    await clock.sleep(pauseMs, { ref: false, signal }).then(
+      () => true,
+      () => false,
+    )
+  ) {
+    if (!isFirst()) {
+      sent = undefined;
+      continue;
+    }
     try {
-      await this.#send();
-      if (this.#pauseMs > INTERVAL_MS) log.info('events are sent to EVENTS_WEBHOOK_URL again');
-      this.#pauseMs = INTERVAL_MS;
+      // Younger events may still be found by other workers.
+      const old = clock.unixMs() - SAME_MS;
+      // Copies: events change while a request is in progress.
+      const events = (await read())
+        .filter(({ at }) => Date.parse(at) <= old)
+        .map((event) => ({ ...event }))
+        .reverse();
+      // A worker that replaces the first one does not send what that one has sent.
+      const known = (sent ??= statesOf(events.filter(({ at }) => Date.parse(at) < old - INTERVAL_MS)));
+      const changed = events.filter((event) => known.get(nameOf(event)) !== stateOf(event)).slice(0, MAX_EVENTS);
+      if (changed.length > 0) await post(changed, url, secret, signal);
+      sent = statesOf(events.filter((event) => changed.includes(event) || known.get(nameOf(event)) === stateOf(event)));
+      if (pauseMs > INTERVAL_MS) log.info('events are sent to EVENTS_WEBHOOK_URL again');
+      pauseMs = INTERVAL_MS;
     } catch (error) {
       const cause = error instanceof Error ? (error.cause ?? error) : error;
-      if (this.#pauseMs === INTERVAL_MS)
+      if (pauseMs === INTERVAL_MS)
         log.warn({ error: errorCode(cause) }, 'events cannot be sent to EVENTS_WEBHOOK_URL: they are sent again later');
-      this.#pauseMs = Math.min(MAX_PAUSE_MS, 2 * this.#pauseMs);
-      this.#nextAt = clock.now() + this.#pauseMs;
-    } finally {
-      this.#isSending = false;
+      pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs);
     }
   }
+}
 
-  async #send(): Promise<void> {
-    // Younger events may still be found by other workers.
-    const old = clock.unixMs() - SAME_MS;
-    const events = (await this.#options.read()).filter(({ at }) => Date.parse(at) <= old).reverse();
-    // A worker that replaces the first one does not send what that one has sent.
-    const sent = (this.#sent ??= statesOf(events.filter(({ at }) => Date.parse(at) < old - INTERVAL_MS)));
-    const isNew = (event: GatewayEvent): boolean => sent.get(nameOf(event)) !== stateOf(event);
-    const changed = events.filter(isNew).slice(0, MAX_EVENTS);
-    if (changed.length > 0) await this.#post(changed);
-    for (const event of changed) sent.set(nameOf(event), stateOf(event));
-    const names = new Set(events.map(nameOf));
-    for (const name of sent.keys()) if (!names.has(name)) sent.delete(name);
-  }
-
-  /** Sends a request that is signed as https://www.standardwebhooks.com has it. */
-  async #post(events: readonly GatewayEvent[]): Promise<void> {
-    const { url, secret } = this.#options;
-    const text = events.map(textOf).join('\n');
-    const body = JSON.stringify({ gateway: hostname(), text, events });
-    // A request that is sent again has the same id.
-    const id = createHash('sha256').update(body).digest('hex').slice(0, 32);
-    const at = Math.floor(clock.unixMs() / 1_000);
-    const signature = secret && createHmac('sha256', secret).update(`${id}.${at}.${body}`).digest('base64');
-    const headers = {
-      'content-type': 'application/json',
-      ...{ 'webhook-id': id, 'webhook-timestamp': `${at}` },
-      ...(signature !== undefined && { 'webhook-signature': `v1,${signature}` }),
-    };
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' });
-    await response.body?.cancel();
-    if (!response.ok) throw Object.assign(new Error(), { code: `HTTP ${response.status}` });
-  }
+/** Sends a request that is signed as https://www.standardwebhooks.com has it. */
+async function post(
+  events: readonly GatewayEvent[],
+  url: string,
+  secret: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const body = JSON.stringify({ gateway: hostname(), text: events.map(textOf).join('\n'), events });
+  // A request that is sent again has the same id.
+  const id = createHash('sha256').update(body).digest('hex').slice(0, 32);
+  const at = String(Math.floor(clock.unixMs() / 1_000));
+  const signature = secret && createHmac('sha256', secret).update(`${id}.${at}.${body}`).digest('base64');
+  const headers = {
+    ...{ 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': at },
+    ...(signature !== undefined && { 'webhook-signature': `v1,${signature}` }),
+  };
+  const until = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const response = await fetch(url, { method: 'POST', headers, body, signal: until, redirect: 'manual' });
+  await response.body?.cancel();
+  if (!response.ok) throw Object.assign(new Error(), { code: `HTTP ${response.status}` });
 }
 
 function statesOf(events: readonly GatewayEvent[]): Map<string, string> {

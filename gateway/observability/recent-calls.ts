@@ -32,7 +32,7 @@ export interface RecentCall {
   readonly key: string | undefined;
   /** The name of the key at the time of the call. */
   readonly keyName: string | undefined;
-  /** Undefined: the request was rejected before its calls were read. */
+  /** Method; undefined: the request was rejected before its calls were read. */
   readonly method: string | undefined;
   readonly outcome: string;
   readonly code: number | undefined;
@@ -62,11 +62,11 @@ interface ExplainedFacts {
 export interface RecordedRequest {
   readonly requestId: string;
   readonly network?: string | undefined;
-  /** Undefined: it was not authenticated. */
+  /** Key; undefined: the request was not authenticated. */
   readonly key?: { readonly id: string; readonly name: string } | undefined;
 }
 
-/** All that are given must be equal; `upstream` is one that got the call or was skipped, `from` and `to` bound the time. */
+/** Filter whose given members must be equal; `upstream` is one that got the call or was skipped, `from` and `to` bound the time. */
 export interface RecentCallFilter {
   readonly key?: string;
   readonly network?: string;

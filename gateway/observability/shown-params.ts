@@ -18,7 +18,7 @@ export class ShownParams {
     this.mode = mode;
   }
 
-  /** Undefined: they are not shown. */
+  /** Parameters as text; undefined: they are not shown. */
   of(method: MethodSpec, params: unknown): string | undefined {
     if (this.mode === 'off' || !canRecordParams(method) || !isSmall(params)) return undefined;
     const text = JSON.stringify(params);

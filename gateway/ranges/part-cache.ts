@@ -16,7 +16,7 @@ export interface FoundPart {
 
 export interface PartCacheOptions {
   readonly cache: ResponseCache;
-  /** Undefined: lists are in memory only. */
+  /** Durable cache; undefined: lists are in memory only. */
   readonly durable: DurableCache | undefined;
   readonly final: FinalChain;
   /** Slug and chain id of the network. */
@@ -54,7 +54,7 @@ export class PartCache {
     return undefined;
   }
 
-  /** The same part in the durable cache. Counts the lookup. @param range of final blocks */
+  /** Part in the durable cache. Counts the lookup. @param range of final blocks */
   async findDurable(filter: RangeFilter, range: BlockRange): Promise<FoundPart | undefined> {
     const { durable, count } = this.#options;
     const key = durable && this.#durableKey(filter, range);
@@ -89,7 +89,7 @@ export class PartCache {
     return `${this.#prefix}${key}:${hex(from)}:${hex(to)}`;
   }
 
-  /** Undefined: shared entries are not used now. */
+  /** Name of a part in the durable cache; undefined: shared entries are not used now. */
   #durableKey(filter: RangeFilter, range: BlockRange): string | undefined {
     const { final, network, method } = this.#options;
     const id = final.sharedId(clock.now());

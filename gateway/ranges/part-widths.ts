@@ -11,7 +11,7 @@ export function widerThan(blocks: number): number {
   return widths.find((width) => width > blocks) ?? Infinity;
 }
 
-/** All widths of parts within this number of blocks, the widest first. */
+/** Widths of parts within this number of blocks, the widest first. */
 export function widthsWithin(blocks: number): number[] {
   return widths.filter((width) => width <= blocks).reverse();
 }

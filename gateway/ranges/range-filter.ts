@@ -92,7 +92,7 @@ export async function resolveRange(
   return { from: from ?? 0, to: last?.number ?? -1, hash: last?.hash };
 }
 
-/** Undefined: a tag whose block changes. */
+/** Number of a block; undefined: a tag whose block changes. */
 function numberOf(block: string): number | undefined {
   if (block === 'earliest') return 0;
   return block.startsWith('0x') ? Number(block) : undefined;

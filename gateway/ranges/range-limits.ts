@@ -11,7 +11,7 @@ export const MAX_PARTS = 1_000;
 /** The problem of a request that needs more. */
 export const TOO_MANY_PARTS = `the upstreams allow only parts of the range, and it has more than ${MAX_PARTS}`;
 
-/** After this time the upstream may have other limits. */
+/** Time after which the upstream may have other limits. */
 const LIMIT_TTL_MS = 600_000;
 const MAX_FILTERS = 1_000;
 /** A part may be wider if the result would still be smaller than the largest one that the upstream returned. */

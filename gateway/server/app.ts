@@ -47,8 +47,8 @@ import { compileResultCheck } from '../spec/result-check.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../networks/local-chains.ts';
 import { summariseUpstreams, UpstreamConditions } from '../upstreams/upstream-status.ts';
-import { EventList, MAX_EVENTS } from '../observability/event-list.ts';
-import { EventWebhook } from '../observability/event-webhook.ts';
+import { EventList, MAX_EVENTS, type GatewayEvent } from '../observability/event-list.ts';
+import { sendEvents } from '../observability/event-webhook.ts';
 import { RecentCalls } from '../observability/recent-calls.ts';
 import { ShownParams } from '../observability/shown-params.ts';
 import { openTracing } from '../observability/tracing.ts';
@@ -296,13 +296,12 @@ function openOperations(parts: Opened<typeof openNetworks>) {
   events.watch(() => currentConditions(sources));
   const readEvents = eventsReader(events, link);
   const { EVENTS_WEBHOOK_URL: url, EVENTS_WEBHOOK_SECRET: secret } = settings;
-  if (url !== undefined) {
-    const read = () => readEvents({}, MAX_EVENTS);
-    const webhook = new EventWebhook({ url, secret, read, isFirst: isFirstWorker, log });
-    onClose(() => {
-      webhook.close();
-    });
-  }
+  const stopping = new AbortController();
+  const read = (): Promise<readonly GatewayEvent[]> => readEvents({}, MAX_EVENTS);
+  if (url !== undefined) void sendEvents({ url, secret, read, isFirst: isFirstWorker, log }, stopping.signal);
+  onClose(() => {
+    stopping.abort();
+  });
   if (link !== undefined) link.on('history', () => [link.id, metrics.history.totals()]);
   const readOthers =
     link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));

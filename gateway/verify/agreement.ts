@@ -9,7 +9,7 @@ import type { Work } from './evidence/evidence.ts';
 /** A response that others confirm. */
 export interface Claim {
   readonly method: MethodSpec;
-  /** As sent to the upstream. */
+  /** Parameters, as sent to the upstream. */
   readonly params: readonly unknown[];
   readonly response: UpstreamResponse;
   readonly work: Work;
@@ -23,7 +23,7 @@ export type SendToOther = (
   excluded: readonly Upstream[],
 ) => Promise<{ readonly upstream: Upstream; readonly response: UpstreamResponse } | undefined>;
 
-/** What upstreams returned, and which. */
+/** Response, and the upstreams that returned it. */
 interface SameResult {
   readonly response: ComparedResponse;
   readonly upstreams: Upstream[];
@@ -79,7 +79,7 @@ export async function agreement(
   throw new RpcError('not-proven', `${returned}: ${count} groups must return the same, see \`verify.agree\``);
 }
 
-/** Of an error, what is compared: never its message, in which an upstream may repeat the call. */
+/** Value that is compared; of an error never its message, in which an upstream may repeat the call. */
 function shownValueOf(response: ComparedResponse): unknown {
   if (response.kind === 'result') return response.result;
   return isComparable(response) ? response.data : `error ${response.code}`;

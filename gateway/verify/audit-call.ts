@@ -34,7 +34,7 @@ export interface AuditedCall {
   readonly params: readonly unknown[];
   readonly first: Upstream;
   readonly response: ComparedResponse;
-  /** By clock.now(). */
+  /** Deadline, by clock.now(). */
   readonly deadline: number;
 }
 
@@ -47,13 +47,13 @@ export interface AuditParts {
 /** An upstream, its outcome, and what it returned; undefined: nothing that can be compared. */
 type Answer = readonly [upstream: Upstream, outcome: AuditOutcome, response: ComparedResponse | undefined];
 
-/** What an audit found. Without answers, nothing was compared. */
+/** Finding of an audit. Without answers, nothing was compared. */
 export interface AuditFinding {
   readonly reason: keyof typeof reasons;
   readonly answers: readonly Answer[];
-  /** Of the repeated call; undefined: as in the call. */
+  /** Parameters of the repeated call; undefined: as in the call. */
   readonly params?: readonly unknown[];
-  /** To the first member in which results differ; undefined: they are not compared with one another. */
+  /** Path to the first member in which results differ; undefined: they are not compared with one another. */
   readonly path?: readonly string[];
 }
 

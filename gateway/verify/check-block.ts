@@ -35,7 +35,7 @@ export async function checkBlock(subject: Subject): Promise<Finding> {
   return isHeader ? proven('hash') : checkLists(result, header, subject);
 }
 
-/** Undefined: the block is canonical. */
+/** Checks the place of a block; undefined: it is canonical. */
 export async function checkPlace(
   { hash, number }: { readonly hash: string; readonly number: bigint },
   { evidence, work }: Subject,
@@ -96,7 +96,7 @@ async function checkLists(block: JsonObject, header: JsonObject, subject: Subjec
   return lists[0] === false || !isWhole ? unknown : proven('root');
 }
 
-/** Undefined: it has only hashes, or a transaction of unknown form. */
+/** Whether the transactions have the root of the header; undefined: there are only hashes, or one has an unknown form. */
 async function hasTransactions(block: JsonObject, header: JsonObject, steps: OwnedSteps): Promise<boolean | undefined> {
   const { transactions } = block;
   if (!Array.isArray(transactions)) return undefined;
@@ -176,7 +176,7 @@ async function hasWithdrawals(
   return encoded && isSameHex(await rootOf(encoded, steps), withdrawalsRoot);
 }
 
-/** Undefined: there are some, which the header does not name. */
+/** Whether neither block nor header has uncles; undefined: there are some, which the header does not name. */
 function hasUncles({ uncles }: JsonObject, header: JsonObject): boolean | undefined {
   if (!Array.isArray(uncles) || uncles.length > 0) return undefined;
   return isSameHex(header['sha3Uncles'], EMPTY_LIST) ? true : undefined;

@@ -88,7 +88,7 @@ async function differsByHash(
   return logs !== undefined && differenceOf(logs, expected, header) !== undefined;
 }
 
-/** Undefined: a log is before one of an earlier block. */
+/** Logs by block; undefined: a log is before one of an earlier block. */
 function logsByBlock(logs: readonly JsonObject[]): Map<bigint, JsonObject[]> | undefined {
   const byBlock = new Map<bigint, JsonObject[]>();
   let newest = -1n;
@@ -103,7 +103,7 @@ function logsByBlock(logs: readonly JsonObject[]): Map<bigint, JsonObject[]> | u
   return byBlock;
 }
 
-/** Undefined: the range is not known, or too wide. */
+/** Headers of a range; undefined: it is not known, or too wide. */
 function headersOf(
   { fromBlock, toBlock, blockHash }: FilterParams,
   { evidence, work }: Subject,
@@ -124,7 +124,7 @@ async function* headerOf(
   yield header && [header];
 }
 
-/** Undefined: a tag, which is replaced before a call is sent if its block is known. */
+/** Number of a block; undefined: a tag, which is replaced before a call is sent if its block is known. */
 function numberOf(block: unknown): bigint | undefined {
   if (block === 'earliest') return 0n;
   return typeof block === 'string' && block.startsWith('0x') ? BigInt(block) : undefined;

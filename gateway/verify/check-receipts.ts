@@ -38,10 +38,10 @@ import {
   type Finding,
 } from './subject.ts';
 
-/** This version of ArbOS collects all tips, and has no bit for it. */
+/** Version of ArbOS that collects all tips, and has no bit for it. */
 const ARBOS_WITH_TIPS = 9n;
 
-/** All receipts of a block: they have the root of its header, and what else they have follows from the transactions. */
+/** Checks all receipts of a block: they have the root of its header, and what else they have follows from the transactions. */
 export async function checkReceipts(subject: Subject): Promise<Finding> {
   const { params, result, evidence, work } = subject;
   if (!Array.isArray(result)) return unknown;
@@ -64,7 +64,7 @@ export async function checkReceipts(subject: Subject): Promise<Finding> {
     : disproved('other receipts');
 }
 
-/** Undefined: the form of one is not known. */
+/** Whether receipts have the root of the header; undefined: the form of one is not known. */
 async function haveRoot(
   receipts: readonly JsonObject[],
   block: ProvenBlock,
@@ -213,7 +213,10 @@ export async function checkReceipt(subject: Subject): Promise<Finding> {
   return follows === true && isWhole(result) ? proven('root') : unknown;
 }
 
-/** Undefined: it lacks a member that is hashed. Before Byzantium, some nodes have a status in place of the state root. */
+/**
+ * Whether a receipt has the members of a proven one; undefined: it lacks one that is hashed. Before Byzantium, some nodes have a
+ * status in place of the state root.
+ */
 function isSameReceipt(receipt: JsonObject, trusted: JsonObject): boolean | undefined {
   if (!isLike(receipt, trusted, 'Receipt')) return false;
   const named = ['to', ...(Number(trusted['status']) === 1 ? ['contractAddress'] : [])];

@@ -6,7 +6,7 @@ import type { ComparedResponse } from './evidence/compare-responses.ts';
 import { quantityOf } from './proofs/hex.ts';
 
 /**
- * How a repeated call names its block.
+ * Name of the block in a repeated call.
  * - `exact`: as it is; the parameters or both results name the block by hash
  * - `by-hash`: by the hash of the block `number`, which replaces it (EIP-1898)
  * - `by-number`: by numbers, of which `number` is the highest; its header must be the same on both sides
@@ -64,7 +64,7 @@ export function isPending(block: unknown): boolean {
   return isObject(block) ? block['fromBlock'] === 'pending' || block['toBlock'] === 'pending' : block === 'pending';
 }
 
-/** Within the gas caps of all nodes, and enough for most calls. One that needs more gets an error, which is not compared. */
+/** Gas within the caps of all nodes, and enough for most calls. One that needs more gets an error, which is not compared. */
 const MAX_GAS = 10_000_000n;
 
 /** The parameters with a gas limit. Above its own gas cap, or without a limit, a node uses the cap, which the result may show. */

@@ -8,7 +8,7 @@ import { isAbsent, isQuantity, isSameQuantity } from './proofs/hex.ts';
 /** A result that is checked. */
 export interface Subject {
   readonly method: MethodSpec;
-  /** As sent to the upstream. */
+  /** Parameters, as sent to the upstream. */
   readonly params: readonly unknown[];
   /** Parsed and normalised. */
   readonly result: unknown;

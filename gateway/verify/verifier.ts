@@ -60,7 +60,7 @@ export interface VerifierOptions extends Pick<EvidenceOptions, 'chain' | 'reques
   /** Begins the series of the network: at once if reads are audited, otherwise with the first check. */
   readonly openMetrics: () => NetworkAuditMetrics;
   readonly hasAudits: boolean;
-  /** Of the network. */
+  /** Log of the network. */
   readonly log: Log;
 }
 
@@ -75,7 +75,7 @@ export interface AuditedRead {
   readonly record?: Pick<CallRecord, 'audits' | 'audited'> | undefined;
 }
 
-/** What a check found, and the parsed result. */
+/** Finding of a check, and the parsed result. */
 interface Checked {
   readonly finding: Finding;
   readonly result: unknown;

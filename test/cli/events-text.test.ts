@@ -26,3 +26,15 @@ it('the text of events says how long each has lasted, and who did it', () => {
     ['2h, lasts', '1', 'cause 3, by ops'],
   ]);
 });
+
+it('has a line with commas for each with --csv, and a table calculator runs none of it', () => {
+  const event = { id: 1, kind: 'admin', at: '2026-11-30T12:00:30.000Z', forS: 0, count: 2 } as const;
+  const lines = ['create a, b', '=HYPERLINK("x")', 'plain'].map((reason) => ({ ...event, reason, by: 'ci' }));
+  expect(eventsText(lines, { csv: true })).toBe(
+    'began,kind,network,upstream,lasted,times,what\n' +
+      '2026-11-30 12:00Z,admin,,,,2,"create a, b, by ci"\n' +
+      `2026-11-30 12:00Z,admin,,,,2,"'=HYPERLINK(""x""), by ci"\n` +
+      '2026-11-30 12:00Z,admin,,,,2,"plain, by ci"\n',
+  );
+  expect(eventsText([], { csv: true })).toBe('began,kind,network,upstream,lasted,times,what\n');
+});

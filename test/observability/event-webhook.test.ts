@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { EventList, type Condition, type GatewayEvent } from '../../gateway/observability/event-list.ts';
-import { EventWebhook, type EventWebhookOptions } from '../../gateway/observability/event-webhook.ts';
+import { sendEvents, type EventWebhook } from '../../gateway/observability/event-webhook.ts';
 import { eventually } from '../support/eventually.ts';
 import { simulateTime } from '../support/simulate-time.ts';
 
@@ -45,14 +45,15 @@ const shortOf = ({ reason, endedAt }: GatewayEvent): string =>
 const allSent = (): string[] => received.flatMap((one) => eventsIn(one).map(shortOf));
 
 /** Starts a webhook to the server. Its list is updated by the test. */
-function start(list: EventList, more: Partial<EventWebhookOptions> = {}): void {
+function start(list: EventList, more: Partial<EventWebhook> = {}): void {
   const { port } = server.address() as AddressInfo;
   const read = (): Promise<GatewayEvent[]> => Promise.resolve(list.find({}, 1_000));
   const url = `http://127.0.0.1:${port}/hook?key=hidden`;
-  const webhook = new EventWebhook({ url, secret, read, isFirst: () => true, log, ...more });
+  const stopping = new AbortController();
   onTestFinished(() => {
-    webhook.close();
+    stopping.abort();
   });
+  void sendEvents({ url, secret, read, isFirst: () => true, log, ...more }, stopping.signal);
 }
 
 /** Ends intervals until the server has this number of requests, whose responses have arrived. */

@@ -77,15 +77,10 @@ describe.each(['file', 'redis'])('the list of 1,000 keys, stored in %s', (kind) 
     await waitForFirst(tab, 'app-0949');
     expect(await textOf(tab, 'range')).toBe('51 to 100 of 1,000');
 
-    await click(tab, '#list th button');
+    await fill(tab, 'sort', 'name');
     await waitForFirst(tab, 'app-0000');
-    const sorted = `document.querySelector('#list th[aria-sort]')`;
-    expect(await tab.evaluate(`${sorted}.innerText + ' ' + ${sorted}.ariaSort`)).toBe('Name ↑ ascending');
-    // The button has the focus, unless the list was loaded again.
-    if (kind === 'file') expect(await tab.evaluate(`document.activeElement.parentElement === ${sorted}`)).toBe(true);
-    await click(tab, '#list th button');
+    await fill(tab, 'sort', '-name');
     await waitForFirst(tab, 'test');
-    expect(await tab.evaluate(`document.getElementById('sort').value`)).toBe('-name');
 
     await fill(tab, 'search', 'APP team-3');
     await waitForFirst(tab, 'app-0997');

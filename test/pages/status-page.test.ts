@@ -157,7 +157,7 @@ describe('the status page', () => {
     const tab = await open('/');
     await tab.evaluate(`document.querySelector('#networks a[href="/ten"]').click()`);
     await tab.waitFor(`document.title === 'OP Mainnet · Gatehouse'`);
-    const link = `document.querySelector('#method-list a[href="/ten/docs#eth_call"]')`;
+    const link = `document.querySelector('#methods a[href="/ten/docs#eth_call"]')`;
     expect(await tab.evaluate(`${link}.innerText`)).toBe('eth_call');
   });
 
@@ -168,13 +168,13 @@ describe('the status page', () => {
     await gateway.gateway.reload();
     const tab = await open('/wild');
     const rows = await tab.evaluate<string[]>(
-      `[...document.querySelectorAll('#method-table tbody tr')].map(({ cells }) => [...cells].map(({ innerText }) => innerText).join(' | '))`,
+      `[...document.querySelectorAll('#methods tbody tr')].map(({ cells }) => [...cells].map(({ innerText }) => innerText.replaceAll('\\n', ', ')).join(' | '))`,
     );
     expect(rows).toHaveLength(4);
     expect(rows).toContain('eth_sendRawTransaction, eth_sendRawTransactionSync | relay | ');
     expect(rows).toContain('debug_* | one, relay | Without schema: not checked or cached, sent once.');
     expect(rows).toContainEqual(expect.stringMatching(/^eth_chainId, .* \| Gatehouse itself \| $/));
-    expect(await textOf(tab, '#method-list')).toContain('debug_*');
+
     expect(tab.errors).toEqual([]);
     gateway.save({ wild: undefined });
     await gateway.gateway.reload();

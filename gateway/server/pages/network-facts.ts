@@ -5,7 +5,7 @@ import type { NetworkConfig, PublicOptions, ReplaceableConfig } from '../../netw
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { UpstreamCondition } from '../../upstreams/upstream-status.ts';
 
-/** What a client needs to connect to a network; wallets require the currency to add a chain. */
+/** Facts that a client needs to connect to a network; wallets require the currency to add a chain. */
 export interface NetworkFacts {
   readonly slug: string;
   readonly name: string;
@@ -46,7 +46,7 @@ export interface UpstreamFacts {
   readonly network: string;
   readonly upstream: string;
   readonly state: UpstreamCondition['state'];
-  /** Of trouble, in words; undefined: there is none. */
+  /** Reason of trouble, in words; undefined: there is none. */
   readonly reason: string | undefined;
   readonly drain: Omit<Drain, 'network' | 'upstream'> | undefined;
 }

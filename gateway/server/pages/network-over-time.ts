@@ -73,7 +73,7 @@ export function gatewayOverTime(range: HistoryRange, networks: readonly NetworkP
   };
 }
 
-/** What is known of the step in progress: the hours of a long one that have ended, and then the steps of `1h`. */
+/** Parts of the step in progress that are known: the hours of a long one that have ended, and then the steps of `1h`. */
 function inProgress(range: HistoryRange, { slug, points, recent }: NetworkPoints, nowS: number): Series {
   const { stepS } = historyRanges[range];
   const beginS = Math.floor(nowS / stepS) * stepS;

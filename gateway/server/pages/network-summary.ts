@@ -2,7 +2,7 @@ import { clock } from '../../clock/clock.ts';
 import type { NetworkActivity } from '../../metrics/history.ts';
 import type { NetworkStatus, UpstreamStatus } from '../../upstreams/upstream-status.ts';
 
-/** What the overview shows of an upstream. */
+/** Upstream, as the table of networks has it. */
 interface UpstreamSummary extends Pick<UpstreamStatus, 'name' | 'state' | 'reason' | 'isWorking'> {
   /** Seconds since it was drained, or since the circuit opened; undefined: neither. */
   readonly forS: number | undefined;

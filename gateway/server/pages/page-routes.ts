@@ -36,7 +36,7 @@ export interface PageRouteOptions {
   readonly history: Pick<History, 'activityOf'>;
   /** The latest differences that all workers found on a network. */
   readonly differencesOf: (slug: string) => Promise<readonly Difference[]>;
-  /** Undefined if no port has the status page. */
+  /** Store of the history; undefined: no port has the status page. */
   readonly historyStore: Pick<HistoryStore, 'read'> | undefined;
   /** The pages that this port has, for navigation. */
   readonly links: readonly ConsoleLink[];

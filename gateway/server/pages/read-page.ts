@@ -22,7 +22,7 @@ interface PageFiles {
   readonly title: string;
   /** Scripts after those that each page has, in their order; the last one is the page's own. */
   readonly scripts: readonly string[];
-  /** What browsers without JavaScript show after "This page needs JavaScript". */
+  /** Text that browsers without JavaScript show after "This page needs JavaScript". */
   readonly instead: string;
 }
 

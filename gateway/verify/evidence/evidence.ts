@@ -23,7 +23,7 @@ import { sizeOf } from './size-of.ts';
 const MAX_CACHED_CHARS = 8_000_000;
 /** A header takes 2 kB. */
 const HEADER_CHARS = 2_000;
-/** After so many results in a row that no upstream could prove, none of the kind is requested for this time. */
+/** Results in a row that no upstream could prove, after which none of the kind is requested for the pause. */
 const MAX_UNPROVEN = 3;
 const UNPROVEN_PAUSE_MS = 30_000;
 const MAX_CANONICAL = 10_000;
@@ -56,13 +56,13 @@ export interface Work {
   readonly charge: (method: string, params: readonly unknown[]) => Promise<void>;
 }
 
-/** How evidence is requested. */
+/** Request for evidence. */
 export interface EvidenceRequest {
   /** Work for which the evidence is requested. */
   readonly work: Work;
   /** An upstream that does not get the request. */
   readonly except?: Upstream | undefined;
-  /** Only a proven result is returned. */
+  /** Whether only a proven result is returned. */
   readonly mustBeProven: boolean;
 }
 
@@ -83,7 +83,7 @@ function provenReceipts(receipts: readonly JsonObject[]): readonly JsonObject[] 
   return receipts.map((receipt) => provenReceipt(receipt, receipts[0] as JsonObject));
 }
 
-/** What a block proves: its header, withdrawals and transactions, without their senders. */
+/** Parts of a block that are proven: its header, withdrawals and transactions, without their senders. */
 export interface ProvenBlock {
   /** Header, with the withdrawals. */
   readonly header: JsonObject;
@@ -96,7 +96,7 @@ function provenBlock({ transactions, ...header }: JsonObject): ProvenBlock {
 }
 
 /**
- * What is proven of the blocks of one network, by hash: headers, transactions, receipts, accounts. It is requested once, and
+ * Proven parts of the blocks of one network, by hash: headers, transactions, receipts, accounts. It is requested once, and
  * cached. A member is undefined if no upstream has a proven one.
  */
 export class Evidence {
@@ -211,7 +211,7 @@ export class Evidence {
       readonly JsonObject[] | undefined;
   }
 
-  /** What the upstream whose result is checked returns for a filter, unproven. */
+  /** Logs that the upstream whose result is checked returns for a filter, unproven. */
   async logsOf(filter: object, { upstream, deadline, charge }: Work): Promise<readonly unknown[] | undefined> {
     await charge(nodeMethods.logs, [filter]);
     return this.#options.requests.logs(upstream, filter, deadline);
@@ -368,7 +368,7 @@ export class Evidence {
     return value;
   }
 
-  /** Undefined: no upstream has it, or has a proven one. @param kind undefined: it need not be proven */
+  /** Result of a request; undefined: no upstream has it, or has a proven one. @param kind undefined: it need not be proven */
   async #request(
     method: string,
     params: readonly unknown[],
@@ -402,13 +402,13 @@ function isUnproven(error: unknown, { deadline }: Work): error is RpcError {
   return error instanceof RpcError && error.reason === 'not-proven' && clock.now() < deadline;
 }
 
-/** What a proof shows. */
+/** State that a proof shows. */
 export interface ProvenState {
   readonly account: ProvenAccount;
   readonly slots: readonly bigint[];
 }
 
-/** What a result of `eth_getProof` proves at a header. Undefined: it is no proof, or lacks a slot. */
+/** State that a result of `eth_getProof` proves at a header. Undefined: it is no proof, or lacks a slot. */
 export async function readProof(
   header: JsonObject,
   address: string,

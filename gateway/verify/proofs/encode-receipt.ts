@@ -45,7 +45,7 @@ function hashedOfType(receipt: JsonObject): JsonObject | undefined {
 /** The names of members that only receipts of some types have, and that are hashed. */
 export const optionalHashed = ['baseFee', 'depositNonce', 'depositReceiptVersion'] as const;
 
-/** What a receipt does not prove where the first transaction of its block has this type. */
+/** Members that a receipt does not prove where the first transaction of its block has this type. */
 const unprovenAfter: Readonly<Record<number, JsonObject>> = {
   // Software of Arbitrum differs in it.
   [ARBITRUM_INTERNAL]: { effectiveGasPrice: undefined },

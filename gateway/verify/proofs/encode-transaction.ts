@@ -4,7 +4,7 @@ import { isAbsent, quantityOf, toBytes, toNumberBytes, typeOf, unknownForm } fro
 
 type Encoded = Uint8Array | Encoded[];
 
-/** How a member is encoded. */
+/** Encoding of a member. */
 const encoders = {
   number: toNumberBytes,
   bytes: toBytes,

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Where the browser keeps the token until its tab is closed. */
+/** Name under which the browser keeps the token until its tab is closed. */
 const STORED_TOKEN = 'gatehouse-admin-token';
 
 let token = '';

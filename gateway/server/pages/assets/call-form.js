@@ -10,7 +10,7 @@ const callSnippets = {
     `import { JsonRpcProvider } from 'ethers';\n\nconst provider = new JsonRpcProvider('${url}');\nconst result = await provider.send('${method}', ${params});\nconsole.log(result);`,
 };
 
-/** What the calls of each method returned: a text, explanations, and the time that it took. */
+/** Results by method: a text, explanations, and the time that it took. */
 const results = {};
 
 /** Parameters on one line; a text that is no JSON is returned unchanged. */

@@ -79,17 +79,7 @@ function callRows(call) {
       Details
     </button>`,
   ];
-  const row = html`<tr>
-    ${cellsOf(heads, cells)}
-  </tr>`;
-  return isOpen
-    ? [
-        row,
-        html`<tr>
-          <td colspan="9">${callDetails(call)}</td>
-        </tr>`,
-      ]
-    : [row];
+  return openableRow(heads, cells, isOpen ? callDetails(call) : undefined);
 }
 
 /** A text that may be cut off. */

@@ -4,7 +4,7 @@ const wallets = [];
 let walletMessage = '';
 
 /**
- * How to connect to a network at a base URL, without a key if the network permits it. The key stays in this page until it is
+ * Ways to connect to a network at a base URL, without a key if the network permits it. The key stays in this page until it is
  * added to a wallet.
  */
 function connectView(network, baseUrl, keyInPath) {

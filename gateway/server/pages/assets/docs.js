@@ -1,6 +1,6 @@
 'use strict';
 
-/** This page's base URL: its network's, or the origin. */
+/** Base URL of this page: that of its network, or the origin. */
 const ownBase = location.origin + location.pathname.replace(/\/docs\/?$/, '');
 const isOfNetwork = ownBase !== location.origin;
 const documentUrl = `${ownBase}/openrpc.json`;
@@ -30,10 +30,11 @@ function wildcardsOf({ methods: names = [], summary } = {}) {
 /** Shows the methods whose name or summary has all words of the search. */
 function view() {
   const { info, servers = [], methods: named = [], components = { schemas: {} } } = openRpc ?? {};
-  const words = (byId('search')?.value ?? '').trim().toLowerCase().split(/\s+/);
-  const isFound = ({ name, summary = '' }) => words.every((word) => `${name} ${summary}`.toLowerCase().includes(word));
+  const matches = wordFilter('search');
+  const isSearch = !matches('');
+  const isFound = ({ name, summary = '' }) => matches(`${name} ${summary}`);
   const count = methods.filter(isFound).length;
-  const found = words[0] === '' ? '' : count === 0 ? 'No method matches.' : `${quantity(count, 'method')} found.`;
+  const found = !isSearch ? '' : count === 0 ? 'No method matches.' : `${quantity(count, 'method')} found.`;
   const summary = loadError ?? (openRpc ? `${formatNumber(named.length)} methods, JSON-RPC 2.0` : '…');
   const title = openRpc ? `${info.title}: methods`.replace('Gatehouse: ', '') : 'Methods';
   const keyHint = 'For the calls and the code below. It stays in this page.';
@@ -61,14 +62,14 @@ function view() {
       </section>
       <h2 class="outside">All methods</h2>
       <div id="methods">${methods.map((method) => methodCard(method, components, !isFound(method)))}</div>
-      <section id="types" aria-labelledby="types-title" hidden=${words[0] !== ''}>
+      <section id="types" aria-labelledby="types-title" hidden=${isSearch}>
         <h2 id="types-title">Types</h2>
         ${Object.entries(components.schemas).map(([name, schema]) => typeCard(name, schema, components.schemas))}
       </section>
     </main>`;
 }
 
-/** This page's own base URL, if it has one, and those of the document. */
+/** Base URLs of calls: that of this page, if it has one, and those of the document. */
 function baseUrlsOf(servers) {
   const urls = servers.filter(({ name }) => name === 'HTTP').map(({ url }) => url.replace(/\/v3\/\$\{key\}$/, ''));
   // On the same host the page's origin is used: a proxy may have changed the scheme to https.

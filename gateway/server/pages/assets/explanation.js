@@ -8,7 +8,7 @@ const cacheFacts = {
   off: 'the cache is off',
 };
 
-/** How a call got its response: skipped upstreams, and attempts as bars on a line of time. */
+/** Explanation of a call: skipped upstreams, and attempts as bars on a line of time. */
 function explanationView(call, durationMs) {
   const { cache, skipped = {}, attempts = [], parts = [], moreParts, audit, overBudget = [], requestUnits } = call;
   const facts = [

@@ -1,6 +1,6 @@
 'use strict';
 
-/** What permissions can be chosen from, and the networks of the gateway with the port of their addresses. */
+/** Choices of permissions, and the networks of the gateway with the port of their addresses. */
 let choices = { methods: [], origins: [], teams: [] };
 let gateway = { networks: [], port: 0 };
 

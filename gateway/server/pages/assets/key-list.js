@@ -4,16 +4,7 @@ const PAGE_KEYS = 50;
 const LIST_USAGE_DAYS = 7;
 const SEARCH_DELAY_MS = 200;
 
-/** Columns with the order that a click on their head chooses. */
-const columns = {
-  Name: 'name',
-  Team: 'team',
-  Created: 'created',
-  State: 'state',
-  'Last used': undefined,
-  'Quota used': undefined,
-  'Calls, 7 days': 'use',
-};
+const heads = ['', 'Name', 'Team', 'Created', 'State', 'Last used', 'Quota used', 'Calls, 7 days'];
 const orders = {
   '-created': 'newest first',
   '-use': 'most calls in 7 days',
@@ -146,17 +137,13 @@ function bulkView() {
 }
 
 function keyTable(keys) {
-  const [order, direction] = orderOf(byId('sort').value);
-  const heads = Object.entries(columns).map(([title, sort]) =>
-    sort === undefined ? title : { title, onSort: () => sortBy(sort), order: sort === order ? direction : undefined },
-  );
   const rows = keys.map(
     (key) =>
       html`<tr key=${key.id}>
-        ${cellsOf(['', ...heads], keyCells(key))}
+        ${cellsOf(heads, keyCells(key))}
       </tr>`,
   );
-  return table(['', ...heads], rows);
+  return table(heads, rows);
 }
 
 function keyCells(key) {
@@ -197,19 +184,6 @@ function lastUsed({ usage, createdAt }) {
   if (usage.lastDay !== undefined) return usage.lastDay;
   const isNew = Date.now() - Date.parse(createdAt) < LIST_USAGE_DAYS * 86_400_000;
   return html`<span class="quiet">${isNew ? 'never' : `not in ${LIST_USAGE_DAYS} days`}</span>`;
-}
-
-/** The order and the direction of `-name`. */
-function orderOf(value) {
-  return value.startsWith('-') ? [value.slice(1), 'descending'] : [value, 'ascending'];
-}
-
-function sortBy(order) {
-  const { value } = byId('sort');
-  // The most calls are of more interest than the fewest.
-  const isFirstUse = order === 'use' && value !== '-use';
-  byId('sort').value = isFirstUse || value === order ? `-${order}` : order;
-  void restartList();
 }
 
 /** The state in words, with its day. */

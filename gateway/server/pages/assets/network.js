@@ -82,19 +82,18 @@ function addressOf({ slug, baseUrls }, port) {
 
 function methodsView(network) {
   const link = (name) =>
-    shown.docs ? html`<a href="${basePath}/docs#${name}">${breakable(name)}</a>` : breakable(name);
+    html`<li>${shown.docs ? html`<a href="${basePath}/docs#${name}">${breakable(name)}</a>` : breakable(name)}</li>`;
   // Methods that the same upstreams may get.
   const rows = network.table.map(({ methods, upstreams, isPassThrough }) => [
-    html`<span>${breakable(methods.join(', '))}</span>`,
+    html`<ul>
+      ${methods.map(link)}
+    </ul>`,
     upstreams.length === 0 ? 'Gatehouse itself' : upstreams.join(', '),
     isPassThrough ? 'Without schema: not checked or cached, sent once.' : '',
   ]);
   return html`<section id="methods" class="card" aria-labelledby="methods-title">
     <h2 id="methods-title">Methods</h2>
-    <ul id="method-list">
-      ${network.methods.map((name) => html`<li>${link(name)}</li>`)}
-    </ul>
-    <div id="method-table">${table(['Methods', 'Upstreams', ''], rows)}</div>
+    ${table(['Methods', 'Upstreams', ''], rows)}
   </section>`;
 }
 

@@ -55,11 +55,11 @@ function share(part, whole) {
 }
 
 const loadHistory = latestLoad();
-/** What the graphs show, with its range; undefined: it is being loaded. */
+/** History that the graphs show, with its range; undefined: it is being loaded. */
 let overTime;
 let overTimeError = '';
 let plots = [];
-/** Where the history is, and the filter of the calls in the graphs; undefined: the port has no page of calls. */
+/** URL of the history, and `calls`, the filter of the calls in the graphs; undefined: the port has no page of calls. */
 let source = {};
 
 function loadOverTime() {

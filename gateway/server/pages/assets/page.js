@@ -2,7 +2,7 @@
 
 const html = htm.bind(preact.h);
 
-/** What the gateway wrote into the page. */
+/** Data that the gateway wrote into the page. */
 const data = JSON.parse(byId('data').textContent);
 
 /** Draws the page from what its script has loaded. The script of each page has a function `view`. */
@@ -144,6 +144,27 @@ function table(heads, rows, attributes = {}) {
 
 function cellsOf(heads, cells) {
   return cells.map((cell, index) => html`<td data-head=${heads[index].title ?? heads[index]}>${cell}</td>`);
+}
+
+/** Row of a table, and below it its details over the whole width, if there are any. */
+function openableRow(heads, cells, details, attributes = {}) {
+  const row = html`<tr ...${attributes}>
+    ${cellsOf(heads, cells)}
+  </tr>`;
+  return details === undefined
+    ? [row]
+    : [
+        row,
+        html`<tr>
+          <td colspan=${heads.length}>${details}</td>
+        </tr>`,
+      ];
+}
+
+/** Makes a function that tells whether a text has all words of a search input. */
+function wordFilter(id) {
+  const words = (byId(id)?.value ?? '').trim().toLowerCase().split(/\s+/);
+  return (text) => words.every((word) => text.toLowerCase().includes(word));
 }
 
 function headCell(head) {

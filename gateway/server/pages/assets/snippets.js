@@ -19,7 +19,7 @@ const snippets = {
     `Settings, Networks, Add a network:\n\nNetwork name        ${name}\nDefault RPC URL     ${url}\nChain ID            ${chainId}\nCurrency symbol     ${currency.symbol}\nBlock explorer URL  ${explorer ?? '(none)'}`,
 };
 
-/** The same for a key with a secret, the password of Basic authentication. Other clients cannot send one. */
+/** Code for a key with a secret, the password of Basic authentication. Other clients cannot send one. */
 const secretSnippets = {
   curl: ({ url, secret }) => snippets.curl({ url }).replace('curl -sS', `curl -sS -u ':${secret}'`),
   ethers: ({ url, chainId, secret }) =>

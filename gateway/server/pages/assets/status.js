@@ -10,7 +10,7 @@ let shown;
 let respondedAt;
 /** The status of each network whose row is open; undefined: it is being loaded. */
 const openSlugs = new Map();
-/** How the table is sorted: by trouble, until a head is clicked. */
+/** Column by which the table is sorted: trouble, until a head is clicked. */
 let sortedBy = 'State';
 let isReversed = false;
 
@@ -113,20 +113,16 @@ function networkTable(networks) {
       ${isOpen ? '▾' : '▸'}
     </button>`;
     const details = openSlugs.get(slug);
-    const open = html`<tr class="open" key="open ${slug}">
-      <td colspan=${titles.length}>${details === undefined ? '…' : networkCard(details)}</td>
-    </tr>`;
-    const row = html`<tr data-network=${slug} key=${slug}>
-      ${cellsOf(titles, [[button, first], ...others])}
-    </tr>`;
-    return isOpen ? [row, open] : [row];
+    const card = details === undefined ? '…' : networkCard(details);
+    const attributes = { 'data-network': slug, key: slug };
+    return openableRow(titles, [[button, first], ...others], isOpen ? card : undefined, attributes);
   });
   return table(heads, rows, { class: 'networks' });
 }
 
 function searchText({ slug, name, chainId, upstreams }) {
   const states = upstreams.map((upstream) => `${upstream.name} ${upstream.state}`);
-  return `${slug} ${name} ${chainId} ${states.join(' ')}`.toLowerCase();
+  return `${slug} ${name} ${chainId} ${states.join(' ')}`;
 }
 
 function idleItem({ slug, name, chainId, upstreams }) {
@@ -137,8 +133,8 @@ function idleItem({ slug, name, chainId, upstreams }) {
 /** Shows the networks that match the filter; of many, idle ones are folded, in the order of their names. */
 function view() {
   const all = shown?.networks ?? [];
-  const words = (byId('filter')?.value ?? '').toLowerCase().split(/\s+/);
-  const matching = all.filter((network) => words.every((word) => searchText(network).includes(word)));
+  const matches = wordFilter('filter');
+  const matching = all.filter((network) => matches(searchText(network)));
   const isFolded = all.length > MANY_NETWORKS;
   const byName = (one, other) => one.name.localeCompare(other.name, 'en', { numeric: true });
   const idle = isFolded ? matching.filter(isIdle).toSorted(byName) : [];

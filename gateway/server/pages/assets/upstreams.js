@@ -19,9 +19,9 @@ function view() {
   const drained = upstreams.filter(({ drain }) => drain !== undefined).length;
   const troubled = upstreams.filter(({ reason, drain }) => reason !== undefined && drain === undefined).length;
   const summary = `${quantity(upstreams.length, 'upstream')}, ${troubled || 'none'} with trouble, ${drained || 'none'} drained`;
-  const words = (byId('filter')?.value ?? '').toLowerCase().split(/\s+/);
+  const matches = wordFilter('filter');
   const matching = upstreams.filter(({ network, upstream, state, reason = '' }) =>
-    words.every((word) => `${network} ${upstream} ${state} ${reason}`.toLowerCase().includes(word)),
+    matches(`${network} ${upstream} ${state} ${reason}`),
   );
   const filter = textInput('filter', { type: 'search', onInput: draw });
   const body = html`<section id="list-view" class="card" aria-labelledby="list-title" hidden=${token === ''}>

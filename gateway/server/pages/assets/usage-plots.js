@@ -41,7 +41,7 @@ function dayTable(rows, days) {
   </details>`;
 }
 
-/** How much of each quota is used and left. Empty without quotas. */
+/** Used and remaining units of each quota; undefined: there are no quotas. */
 function quotaBars(quotas = []) {
   if (quotas.length === 0) return undefined;
   const row = ({ period, size, used, endsInS }) => {
