@@ -282,7 +282,7 @@ export class Upstream {
     return { kind: 'flowing', result, ended };
   }
 
-  /** Reads a large response in a turn of the call's account. @throws UpstreamFailure (rejects with it) */
+  /** Reads a large response in turns of the call's account. @throws UpstreamFailure, RpcError (rejects with it) */
   async #readInTurn(
     received: HttpResponse,
     id: number,
@@ -291,7 +291,8 @@ export class Upstream {
   ): Promise<UpstreamResponse> {
     const owner = this.#ownerOf(cancellation);
     const { body } = received;
-    reservation?.add(body.length);
+    if (reservation?.mustDeliver === true) reservation.add(body.length);
+    else reservation?.take(body.length);
     const steps = new OwnedSteps(owner);
     try {
       await steps.next();
