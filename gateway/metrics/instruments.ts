@@ -308,7 +308,7 @@ export const instruments = {
   gatehouse_upstream_concurrency_limit: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
-    help: 'Calls that may be in progress at the upstream, as found by its latency and refusals; others wait',
+    help: 'Calls that may be in progress at the upstream, as found by refusals and slow lookups; others wait',
   },
   gatehouse_upstream_drained_timestamp_seconds: {
     kind: 'gauge',
