@@ -219,7 +219,7 @@ export const instruments = {
   ),
   gatehouse_upstream_concurrency_limit: gauge(
     ['network', 'upstream'],
-    'Calls that may be in progress at the upstream, as found by its latency and refusals; others wait',
+    'Calls that may be in progress at the upstream, as found by refusals and slow lookups; others wait',
   ),
   gatehouse_upstream_drained_timestamp_seconds: gauge(
     ['network', 'upstream'],

@@ -1,9 +1,7 @@
 import type { Socket } from 'node:net';
 import type { buildConnector, Client, Dispatcher } from 'undici';
-import { loadPackage } from '../../config/load-package.ts';
 import { FramingFlood, isFramingFlood, type HttpExchange } from './http-exchange.ts';
-
-const UndiciClient = loadPackage('undici/lib/dispatcher/client.js') as typeof Client;
+import { UndiciClient } from './library-internals.ts';
 
 /** A request of a pool. The pool wraps its handler, so the exchange is a member too. */
 export interface ExchangeOptions extends Dispatcher.DispatchOptions {

@@ -1,22 +1,16 @@
 import type { Pool } from 'undici';
 import { Deadlines } from '../../admission/deadlines.ts';
 import { Gate } from '../../admission/gate.ts';
-import { loadPackage } from '../../config/load-package.ts';
 import { errorCode } from '../../config/log.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import { FramingClient, type ExchangeOptions } from './framing-client.ts';
 import { HttpExchange, type HttpResponse, type ResponseBounds, type TimedResponse } from './http-exchange.ts';
+import { UndiciPool } from './library-internals.ts';
 import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { NoFreeSlot } from './upstream-response.ts';
 import { withSlot } from './with-slot.ts';
-
-/**
- * Only the pool: an idle gateway has 76.5 MB and is ready after 0.79 s; with the whole of undici, 80.3 MB and 0.89 s (medians
- * of 7 alternating rounds, Node 20, 2026-11-24).
- */
-const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
 
 /**
  * `identity`: a block of 163 KB costs 220 µs of CPU uncompressed, and 500 to 760 µs with gzip.

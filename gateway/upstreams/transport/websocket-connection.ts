@@ -9,6 +9,7 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { ConnectOptions, Connector } from './connect/connector.ts';
 import { FramingFlood, isFramingFlood, MAX_FRAMING_SHARE, type HttpResponse } from './http-exchange.ts';
+import { incompleteBytesOf } from './library-internals.ts';
 import { IN_STEPS_OVER_BYTES, responseId } from './response-envelope.ts';
 import { failureOfStatus, ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 import { PendingRequest } from './pending-request.ts';
@@ -59,12 +60,6 @@ const MIN_HEADER_BYTES = 16_000;
 const FRAMING_BYTES_PER_MS = 1;
 
 const EMPTY = Buffer.alloc(0);
-
-/** A member of ws's receiver (ws 8.21, lib/receiver.js). */
-interface Receiver {
-  /** Bytes of the incomplete message, by the lengths of its frames. */
-  readonly _totalPayloadLength: number;
-}
 
 /** The upstream has sent more notifications than the limit: the connection ends. */
 export class NotificationFlood extends UpstreamFailure {
@@ -200,8 +195,7 @@ export class WebSocketConnection {
     let lastBytes = 0;
     let framedAt = clock.now();
     socket.on('data', ({ length }: Buffer) => {
-      const { _receiver: receiver } = this.#socket as unknown as { readonly _receiver?: Receiver };
-      const incomplete = receiver?._totalPayloadLength ?? 0;
+      const incomplete = incompleteBytesOf(this.#socket);
       const now = clock.now();
       this.#framingBytes += lastBytes - (now - framedAt) * FRAMING_BYTES_PER_MS;
       framedAt = now;
