@@ -43,56 +43,39 @@ interface Departing {
 }
 
 /** What one owner has of the slots, and its waiting requests in order of arrival. */
-class OwnerQueue {
+class OwnerQueue implements SlotPool {
   readonly owner: Account;
-  /** Its own slots, which other workers share; undefined: as many as any owner. */
-  pool: OwnerPool | undefined;
-  readonly waiting = new LinkedList<WaitingRequest>();
-  waitingCount = 0;
-  taken = 0;
+  /** Lease of the owner's slots in all workers together; undefined: it may have as many as any owner. */
+  lease: SlotLease | undefined;
+  readonly requests = new LinkedList<WaitingRequest>();
+  waiting = 0;
+  inFlight = 0;
   /** Rises when it begins to wait, takes a slot or releases one: those with equally many slots take turns. */
   turn = 0;
   /** In the list of those that wait. */
   place = -1;
-
-  constructor(owner: Account) {
-    this.owner = owner;
-  }
-
-  get slotsPerWeight(): number {
-    return this.taken / this.owner.weight;
-  }
-}
-
-/** The slots that one owner may have in this worker, of those that it has in all workers together. */
-class OwnerPool implements SlotPool {
-  lease: SlotLease | undefined;
-  readonly #queue: OwnerQueue;
   readonly #onMore: (queue: OwnerQueue) => void;
-  #slots = 0;
+  #size = 0;
 
-  /** @param onMore called when requests of the owner that wait may start */
-  constructor(queue: OwnerQueue, onMore: (queue: OwnerQueue) => void) {
-    this.#queue = queue;
+  /** @param onMore called when its lease has more slots */
+  constructor(owner: Account, onMore: (queue: OwnerQueue) => void) {
+    this.owner = owner;
     this.#onMore = onMore;
   }
 
+  get slotsPerWeight(): number {
+    return this.inFlight / this.owner.weight;
+  }
+
+  /** Slots of the lease in this worker. */
   get size(): number {
-    return this.#slots;
+    return this.#size;
   }
 
   set size(slots: number) {
-    const isMore = slots > this.#slots;
-    this.#slots = slots;
-    if (isMore) this.#onMore(this.#queue);
-  }
-
-  get inFlight(): number {
-    return this.#queue.taken;
-  }
-
-  get waiting(): number {
-    return this.#queue.waitingCount;
+    const isMore = slots > this.#size;
+    this.#size = slots;
+    if (isMore) this.#onMore(this);
   }
 }
 
@@ -161,13 +144,13 @@ export class Gate implements SlotPool {
 
   /** Slots that an owner has. */
   takenBy(owner: Account): number {
-    return this.#queueOf(owner).taken;
+    return this.#queueOf(owner).inFlight;
   }
 
   /** Requests that wait for one of these slots, and not for one of their owner's. */
   get waiting(): number {
     if (this.#perOwner === undefined) return this.#waitingCount;
-    return this.#waitingQueues.reduce((sum, queue) => sum + Math.min(queue.waitingCount, this.#ownSlotsOf(queue)), 0);
+    return this.#waitingQueues.reduce((sum, queue) => sum + Math.min(queue.waiting, this.#ownSlotsOf(queue)), 0);
   }
 
   get hasWaiting(): boolean {
@@ -188,19 +171,13 @@ export class Gate implements SlotPool {
    */
   leaseTo(owner: Account, open: (pool: SlotPool) => SlotLease): SlotLease {
     const queue = this.#queueOf(owner);
-    const pool = new OwnerPool(queue, (changed) => {
-      this.#startWaiting();
-      if (changed.waitingCount > 0) this.#requestMore(changed);
-    });
-    pool.lease = open(pool);
-    queue.pool = pool;
-    return pool.lease;
+    return (queue.lease = open(queue));
   }
 
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
   tryEnter(owner: Account): boolean {
     const queue = this.#queueOf(owner);
-    if (queue.waitingCount > 0 || !(this.#mayTake(queue) || this.#mayExceed(queue))) {
+    if (queue.waiting > 0 || !(this.#mayTake(queue) || this.#mayExceed(queue))) {
       this.#requestMore(queue);
       return false;
     }
@@ -218,7 +195,7 @@ export class Gate implements SlotPool {
       const { queueMax = Infinity, maxWaitMs = Infinity, rejection } = this.#options;
       const queue = this.#queueOf(owner);
       if (departure?.isCancelled === true) rejected(departure.reason);
-      else if (queue.waitingCount >= queueMax - this.#waitingCount) rejected(rejection());
+      else if (queue.waiting >= queueMax - this.#waitingCount) rejected(rejection());
       else {
         const deadline = clock.now() + Math.min(maxWaitMs, timeLimitMs);
         const request = new WaitingRequest(started, rejected, deadline, departure, (reason) => {
@@ -231,23 +208,23 @@ export class Gate implements SlotPool {
 
   /** The number of waiting requests of an owner. */
   waitersOf(owner: Account): number {
-    return this.#queues.get(owner)?.waitingCount ?? 0;
+    return this.#queues.get(owner)?.waiting ?? 0;
   }
 
   /** Releases the slot of a request that had one, and starts waiting ones. */
   leave(owner: Account): void {
     const queue = this.#queueOf(owner);
-    if (--queue.taken === 0) this.#owners--;
+    if (--queue.inFlight === 0) this.#owners--;
     queue.turn = ++this.#turn;
     this.#free++;
-    queue.pool?.lease?.requestEnded();
+    queue.lease?.requestEnded();
     this.lease?.requestEnded();
     if (this.#waitingCount > 0) this.#startWaiting();
   }
 
   #startWaiting(): void {
     for (let queue = this.#next(); queue !== undefined; queue = this.#next()) {
-      const request = queue.waiting.first as WaitingRequest;
+      const request = queue.requests.first as WaitingRequest;
       this.#remove(queue, request);
       // One of its requests that ended because the caller leaves has freed this slot.
       if (request.departure?.isCancelled === true) {
@@ -271,51 +248,56 @@ export class Gate implements SlotPool {
   }
 
   /** Slots that the owner may take beyond those that it has, if others leave them free. */
-  #ownSlotsOf({ taken, pool }: OwnerQueue): number {
-    return Math.max(0, (pool?.size ?? this.#perOwner ?? Infinity) - taken);
+  #ownSlotsOf({ inFlight, lease, size }: OwnerQueue): number {
+    return Math.max(0, (lease === undefined ? (this.#perOwner ?? Infinity) : size) - inFlight);
   }
 
   #requestMore(queue: OwnerQueue): void {
-    if (this.#ownSlotsOf(queue) === 0) void queue.pool?.lease?.requestMore();
+    if (this.#ownSlotsOf(queue) === 0) void queue.lease?.requestMore();
     if (this.#free <= 0) void this.lease?.requestMore();
   }
 
   #mayTake(queue: OwnerQueue): boolean {
-    const { taken, owner } = queue;
+    const { inFlight, owner } = queue;
     if (this.#options.hasOneOwner === true || owner === gatehouse) return this.#free > 0;
     if (this.#ownSlotsOf(queue) === 0) return false;
     if (this.lease !== undefined) return this.#free > 0;
-    return taken < MAX_SHARE * this.#slots && taken < MAX_PER_FREE_SLOT * owner.weight * this.#free;
+    return inFlight < MAX_SHARE * this.#slots && inFlight < MAX_PER_FREE_SLOT * owner.weight * this.#free;
   }
 
   /**
    * While more requests are in progress than there are slots, because these became fewer: an owner without a slot need not
    * wait for requests of others that may take long.
    */
-  #mayExceed({ taken }: OwnerQueue): boolean {
+  #mayExceed({ inFlight }: OwnerQueue): boolean {
     if (this.lease !== undefined || this.#options.hasOneOwner === true) return false;
-    return this.#free < 0 && taken === 0 && this.#owners < this.#slots;
+    return this.#free < 0 && inFlight === 0 && this.#owners < this.#slots;
   }
+
+  readonly #onMore = (queue: OwnerQueue): void => {
+    this.#startWaiting();
+    if (queue.waiting > 0) this.#requestMore(queue);
+  };
 
   #take(queue: OwnerQueue): void {
     this.#free--;
-    if (queue.taken++ === 0) this.#owners++;
+    if (queue.inFlight++ === 0) this.#owners++;
   }
 
   #queueOf(given: Account): OwnerQueue {
     const owner = this.#perOwner === undefined ? given.payer : given;
     let queue = this.#queues.get(owner);
-    if (queue === undefined) this.#queues.set(owner, (queue = new OwnerQueue(owner)));
+    if (queue === undefined) this.#queues.set(owner, (queue = new OwnerQueue(owner, this.#onMore)));
     return queue;
   }
 
   #add(queue: OwnerQueue, request: WaitingRequest): void {
-    if (queue.waitingCount === 0) {
+    if (queue.waiting === 0) {
       queue.place = this.#waitingQueues.push(queue) - 1;
       queue.turn = ++this.#turn;
     }
-    queue.waiting.push(request);
-    queue.waitingCount++;
+    queue.requests.push(request);
+    queue.waiting++;
     this.#waitingCount++;
     this.#deadlines.add(request);
     request.departure?.add(request);
@@ -324,9 +306,9 @@ export class Gate implements SlotPool {
 
   #remove(queue: OwnerQueue, request: WaitingRequest): void {
     request.isWaiting = false;
-    queue.waiting.remove(request);
-    queue.waitingCount--;
-    if (queue.waitingCount === 0) this.#stopWaiting(queue);
+    queue.requests.remove(request);
+    queue.waiting--;
+    if (queue.waiting === 0) this.#stopWaiting(queue);
     this.#waitingCount--;
     this.#deadlines.delete(request);
     request.departure?.delete(request);

@@ -5,7 +5,7 @@ import { Account } from '../admission/account.ts';
 import { Gate } from '../admission/gate.ts';
 import { KeyAccounts } from '../admission/key-accounts.ts';
 import type { SlotLeases } from '../admission/slot-lease.ts';
-import { expiringEntries, maxEntries } from '../config/max-entries.ts';
+import { expiringEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import type { ProcessBounds } from '../config/process-bounds.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -16,6 +16,7 @@ import { digestOf, isWellFormedKey, KEY_MAX_LENGTH } from './formats/key.ts';
 import { KeyTokens } from './key-tokens.ts';
 import type { KeyPlaces } from './sent-key.ts';
 import { KeyRecordMalformed, type KeyRecord, type KeyStore } from './stores/key-store.ts';
+import { RecordCache } from './stores/record-cache.ts';
 import { KeySetUnavailable, openIssuerKeys, type IssuerKeys } from './tokens/issuer-keys.ts';
 import type { AuthConfig } from './tokens/read-auth.ts';
 import { Revocations } from './tokens/revocations.ts';
@@ -48,30 +49,14 @@ export interface AuthenticatorOptions {
   readonly log: Log;
 }
 
-/** A cached key, as the store last confirmed it. */
-interface KnownKey {
-  readonly access: KeyAccess;
-  readonly confirmedAt: number;
-  readonly generation: number;
-}
-
 /** The unknown keys of an address in 10 s. As the account of queued lookups it has the share of one address. */
 class Guesses extends Account {
   count = 0;
 }
 
-/** One lookup in progress, shared by all calls that wait for it. */
-interface Lookup {
-  /** Undefined if the key is not valid. */
-  readonly access: Promise<KeyAccess | undefined>;
-  /** Whether the key changed during the lookup: the found record may be older than the change. */
-  isOutdated: boolean;
-}
-
 /**
- * Authenticates calls by their key; it does not check the permissions of a request. Keys are cached until the store
- * reports a change, so most calls need no promise. Cached keys stay valid for a limited time while the store is
- * unavailable.
+ * Authenticates calls by their key; it does not check the permissions of a request. Keys are cached in a
+ * `RecordCache`.
  */
 export class Authenticator {
   /**
@@ -81,13 +66,12 @@ export class Authenticator {
   readonly counts = { hit: 0, stale: 0, found: 0, unknown: 0, unreachable: 0 };
   readonly #store: KeyStore;
   readonly #staleMaxMs: number;
+  readonly #records: RecordCache<KeyAccess>;
   readonly #allowDevelopmentKeys: boolean;
-  readonly #known = new LRUCache<string, KnownKey>(maxEntries(MAX_CACHED_KEYS));
   /** Why keys are rejected without another lookup: they are unknown, or their record is malformed. */
   readonly #rejected = new LRUCache<string, 'key-invalid' | 'key-store-unreachable'>(
     expiringEntries(MAX_CACHED_KEYS, REJECTED_TTL_MS),
   );
-  readonly #lookups = new Map<string, Lookup>();
   /**
    * Unknown keys by address, including lookups in progress. An entry expires 10 s after its first key: later keys do
    * not extend it.
@@ -112,8 +96,6 @@ export class Authenticator {
   #issuerKeys: IssuerKeys | undefined;
   #tokens: TokenAuthenticator | undefined;
   #keyTokens!: KeyTokens;
-  /** Rises when any key may have changed: keys of an older generation need another lookup. */
-  #generation = 0;
 
   constructor(store: KeyStore, options: AuthenticatorOptions) {
     this.#store = store;
@@ -121,12 +103,13 @@ export class Authenticator {
     this.#log = options.log;
     this.#accounts = new KeyAccounts(options.leases);
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
+    this.#records = new RecordCache(store, this.#staleMaxMs, MAX_CACHED_KEYS);
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
     this.#keyHeaders = options.keyHeaders ?? false;
-    this.#revocations = new Revocations(store, options.keyStaleMaxS);
+    this.#revocations = new Revocations(store, this.#staleMaxMs);
     this.configure(options.auth);
     store.onChange((digest) => {
-      this.#invalidate(digest);
+      this.#changed(digest);
     });
   }
 
@@ -188,7 +171,7 @@ export class Authenticator {
       return cached;
     }
     if (keyText.length > KEY_MAX_LENGTH) throw new RpcError('key-invalid');
-    const known = this.#known.get(digest);
+    const known = this.#records.get(digest);
     if (known === undefined) {
       if (!isWellFormedKey(keyText)) throw new RpcError('key-invalid');
       const rejected = this.#rejected.get(digest);
@@ -197,11 +180,10 @@ export class Authenticator {
         throw new RpcError(rejected);
       }
     } else {
-      const freshness = this.#freshness(known);
+      const freshness = this.#records.freshness(known);
       if (freshness !== undefined) {
         this.counts[freshness] += 1;
-        this.#accounts.renew(known.access.account.name, known.access.record.id);
-        return known.access;
+        return this.#used(known.value);
       }
     }
     if (!this.#store.isAvailable) {
@@ -248,55 +230,73 @@ export class Authenticator {
   }
 
   #confirmKey(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {
-    const known = this.#known.get(digest);
-    if (known !== undefined && this.#freshness(known, marginMs) !== undefined) {
-      this.#accounts.renew(known.access.account.name, known.access.record.id);
-      return known.access;
-    }
+    const known = this.#records.get(digest);
+    if (known !== undefined && this.#records.freshness(known, marginMs) !== undefined) return this.#used(known.value);
     if (!this.#store.isAvailable) return Promise.reject(new RpcError('key-store-unreachable'));
     return this.#find(digest, undefined);
   }
 
-  /** An address with too many invalid tokens waits for its share of verifications, as for lookups of keys. */
+  /** Marks the account of a cached key as used. */
+  #used(access: KeyAccess): KeyAccess {
+    this.#accounts.renew(access.account.name, access.record.id);
+    return access;
+  }
+
   async #verifyToken(verify: () => Promise<KeyAccess>, group: string): Promise<KeyAccess> {
-    const guesses = this.#guessesOf(group);
-    const isLimited = guesses.count >= this.#bounds.unknownKeysMax;
-    guesses.count += 1;
-    let isGuess = false;
+    const isLimited = this.#isLimited(group);
     try {
-      if (isLimited && !this.#limitedLookups.tryEnter(guesses)) {
-        await this.#limitedLookups.wait(guesses, Infinity, undefined);
-      }
-      const access = await verify().finally(() => {
-        if (isLimited) this.#limitedLookups.leave(guesses);
-      });
+      const access = await this.#admitted(group, verify, (_, error) => isGuessedToken(error));
       this.counts.found += 1;
       return access;
     } catch (error) {
-      const { reason, cause } = error instanceof RpcError ? error : { reason: undefined, cause: undefined };
-      // Anybody can send an unknown `kid`, for which the key set is read.
-      isGuess = reason === 'token-invalid' || cause instanceof KeySetUnavailable;
-      this.counts[reason === 'token-invalid' || reason === 'unknown-key-limit' ? 'unknown' : 'unreachable'] += 1;
-      throw isGuess && isLimited ? this.#guessLimitOf(group) : error;
+      const isUnknown = error instanceof RpcError && ['token-invalid', 'unknown-key-limit'].includes(error.reason);
+      this.counts[isUnknown ? 'unknown' : 'unreachable'] += 1;
+      throw isLimited && isGuessedToken(error) ? this.#guessLimitOf(group) : error;
+    }
+  }
+
+  /**
+   * Runs a lookup or a verification. An address with too many unknown keys and invalid tokens waits for its share of them.
+   * @param isGuess whether the outcome counts against the address
+   */
+  async #admitted<Result>(
+    group: string,
+    work: () => Promise<Result>,
+    isGuess: (result: Result | undefined, error: unknown) => boolean,
+  ): Promise<Result> {
+    const guesses = this.#guessesOf(group);
+    const isLimited = guesses.count >= this.#bounds.unknownKeysMax;
+    // Counted before the outcome is known, so that concurrent guesses are limited too.
+    guesses.count += 1;
+    let isCounted = false;
+    try {
+      if (isLimited && !this.#limitedLookups.tryEnter(guesses))
+        await this.#limitedLookups.wait(guesses, Infinity, undefined);
+      const result = await work().finally(() => {
+        if (isLimited) this.#limitedLookups.leave(guesses);
+      });
+      isCounted = isGuess(result, undefined);
+      return result;
+    } catch (error) {
+      isCounted = isGuess(undefined, error);
+      throw error;
     } finally {
-      if (!isGuess) guesses.count -= 1;
+      if (!isCounted) guesses.count -= 1;
     }
   }
 
   /** Whether any key or token can be authenticated: the store is available, or one is cached and still valid without it. */
   get canCheckKeys(): boolean {
-    if (this.#store.isAvailable || this.#tokens?.canConfirm === true) return true;
-    for (const known of this.#known.values()) if (this.#freshness(known) !== undefined) return true;
-    return false;
+    return this.#store.isAvailable || this.#tokens?.canConfirm === true || this.#records.hasFresh(() => true);
   }
 
   /** @param address that an unknown key counts against; undefined if the key was known */
   async #find(digest: string, address: string | undefined): Promise<KeyAccess> {
-    const isLimited = address !== undefined && this.#isLimited(addressGroup(address));
-    const lookup = this.#lookups.get(digest) ?? this.#startLookup(digest, address);
+    const group = address === undefined ? undefined : addressGroup(address);
+    const isLimited = group !== undefined && this.#isLimited(group);
     let access: KeyAccess | undefined;
     try {
-      access = await lookup.access;
+      access = await this.#records.find(digest, (isCurrent) => this.#lookUp(digest, group, isCurrent));
     } catch (error) {
       // It has waited too long behind unknown keys of its address. The store is available.
       if (error instanceof RpcError) {
@@ -304,75 +304,38 @@ export class Authenticator {
         throw error;
       }
       if (error instanceof KeyRecordMalformed) this.#forget(digest);
-      return this.#accessWithoutStore(digest, error);
+      const cached = this.#records.valueWithoutStore(digest);
+      this.counts[cached === undefined ? 'unreachable' : 'stale'] += 1;
+      if (cached === undefined) throw new RpcError('key-store-unreachable', undefined, { cause: error });
+      return cached;
     }
     if (access === undefined) {
       this.counts.unknown += 1;
-      throw isLimited ? this.#guessLimitOf(addressGroup(address)) : new RpcError('key-invalid');
+      throw isLimited ? this.#guessLimitOf(group) : new RpcError('key-invalid');
     }
     this.counts.found += 1;
     return access;
   }
 
-  /** Whether the cached key suffices, and is still valid `marginMs` from now; undefined if it needs a lookup. */
-  #freshness(known: KnownKey, marginMs = 0): 'hit' | 'stale' | undefined {
-    const age = clock.now() + marginMs - known.confirmedAt;
-    if (known.generation === this.#generation && age < this.#store.freshForMs) return 'hit';
-    return !this.#store.isAvailable && age < this.#staleMaxMs ? 'stale' : undefined;
-  }
-
-  #startLookup(digest: string, address: string | undefined): Lookup {
-    const guesses = address === undefined ? undefined : this.#guessesOf(addressGroup(address));
-    const limited = guesses !== undefined && guesses.count >= this.#bounds.unknownKeysMax ? guesses : undefined;
-    // Counted before the result is known, so that concurrent guesses are limited too.
-    if (guesses !== undefined) guesses.count += 1;
-    const run = async (): Promise<KeyAccess | undefined> => {
-      let isGuess = false;
-      try {
-        if (limited !== undefined && !this.#limitedLookups.tryEnter(limited)) {
-          await this.#limitedLookups.wait(limited, Infinity, undefined);
-        }
-        // Taken before the request is sent: the record is at least as new as this.
-        const confirmedAt = clock.now();
-        const generation = this.#generation;
-        const found = await this.#store.find(digest).finally(() => {
-          if (limited !== undefined) this.#limitedLookups.leave(limited);
-        });
-        isGuess = found === undefined;
-        const access = found !== undefined && this.#isUsable(found) ? this.#accessOf(found) : undefined;
-        if (access === undefined) this.#forget(digest);
-        if (!lookup.isOutdated) {
-          if (access === undefined) this.#rejected.set(digest, 'key-invalid');
-          else this.#known.set(digest, { access, confirmedAt, generation });
-        }
-        return access;
-      } catch (error) {
-        if (error instanceof KeyRecordMalformed) {
-          if (!lookup.isOutdated) this.#rejected.set(digest, 'key-store-unreachable');
-          this.#log.error({ error: error.message }, 'key rejected: its record is malformed');
-        }
-        throw error;
-      } finally {
-        if (guesses !== undefined && !isGuess) guesses.count -= 1;
-        if (this.#lookups.get(digest) === lookup) this.#lookups.delete(digest);
+  async #lookUp(digest: string, group: string | undefined, isCurrent: () => boolean): Promise<KeyAccess | undefined> {
+    const find = (): Promise<KeyRecord | undefined> => this.#store.find(digest);
+    const isUnknown = (record: KeyRecord | undefined, error: unknown): boolean => (error ?? record) === undefined;
+    try {
+      const record = await (group === undefined
+        ? find()
+        : this.#admitted<KeyRecord | undefined>(group, find, isUnknown));
+      const access = record !== undefined && this.#isUsable(record) ? this.#accessOf(record) : undefined;
+      if (access !== undefined) return access;
+      this.#forget(digest);
+      if (isCurrent()) this.#rejected.set(digest, 'key-invalid');
+    } catch (error) {
+      if (error instanceof KeyRecordMalformed) {
+        if (isCurrent()) this.#rejected.set(digest, 'key-store-unreachable');
+        this.#log.error({ error: error.message }, 'key rejected: its record is malformed');
       }
-    };
-    // `run` starts one microtask later, when `lookup` is assigned.
-    const lookup: Lookup = { access: Promise.resolve().then(run), isOutdated: false };
-    this.#lookups.set(digest, lookup);
-    return lookup;
-  }
-
-  /** Falls back to the cached key after a failed lookup. */
-  #accessWithoutStore(digest: string, cause: unknown): KeyAccess {
-    // Read again: the key may have changed during the lookup.
-    const known = this.#known.get(digest);
-    if (known !== undefined && clock.now() - known.confirmedAt < this.#staleMaxMs) {
-      this.counts.stale += 1;
-      return known.access;
+      throw error;
     }
-    this.counts.unreachable += 1;
-    throw new RpcError('key-store-unreachable', undefined, { cause });
+    return undefined;
   }
 
   #isLimited(group: string): boolean {
@@ -408,25 +371,23 @@ export class Authenticator {
     return record.revokedAt === undefined && (record.development !== true || this.#allowDevelopmentKeys);
   }
 
-  #invalidate(digest: string | undefined): void {
-    if (digest === undefined) {
-      this.#generation += 1;
-      this.#rejected.clear();
-      for (const lookup of this.#lookups.values()) lookup.isOutdated = true;
-      this.#lookups.clear();
-      return;
+  #changed(digest: string | undefined): void {
+    if (digest === undefined) this.#rejected.clear();
+    else {
+      this.#forget(digest);
+      this.#rejected.delete(digest);
     }
-    this.#forget(digest);
-    this.#rejected.delete(digest);
-    const lookup = this.#lookups.get(digest);
-    if (lookup === undefined) return;
-    lookup.isOutdated = true;
-    this.#lookups.delete(digest); // Later calls start a new lookup.
+    this.#records.changed(digest);
   }
 
   /** Its limit no longer holds for the other keys of its team. */
   #forget(digest: string): void {
-    this.#accounts.forget(this.#known.get(digest)?.access.record.id);
-    this.#known.delete(digest);
+    this.#accounts.forget(this.#records.get(digest)?.value.record.id);
+    this.#records.delete(digest);
   }
+}
+
+/** Whether a token was rejected that anybody can send. One with an unknown `kid` causes a read of the key set. */
+function isGuessedToken(error: unknown): boolean {
+  return error instanceof RpcError && (error.reason === 'token-invalid' || error.cause instanceof KeySetUnavailable);
 }

@@ -12,7 +12,7 @@ import type { TokenKey } from './permissions/token-keys.ts';
 import { invalidSignature, rejectClaims } from './token-authenticator.ts';
 import { jose } from './tokens/jose.ts';
 import type { KeyTokenConfig } from './tokens/read-auth.ts';
-import { isToken } from './tokens/token-form.ts';
+import { invalidToken, isToken } from './tokens/token-form.ts';
 
 const MAX_VERIFIED = 10_000;
 
@@ -42,7 +42,7 @@ export class KeyTokens {
   narrowed(access: KeyAccess, text: string | undefined): KeyAccess | undefined {
     if (text === undefined) {
       if (access.tokens?.isRequired !== true) return access;
-      throw invalid('this project id requires one in Authorization: Bearer');
+      throw invalidToken('this project id requires one in Authorization: Bearer');
     }
     const narrowed = this.#verified.get(digestOf(text));
     const { of, endsAt = 0 } = narrowed?.keyToken ?? {};
@@ -84,12 +84,12 @@ function keyOf({ tokens }: KeyAccess, text: string): TokenKey {
     if (!isToken(text)) throw new TypeError();
     header = jose().decodeProtectedHeader(text);
   } catch {
-    throw invalid('it has not the form of a JSON Web Token');
+    throw invalidToken('it has not the form of a JSON Web Token');
   }
   const { kid, alg } = header;
   const key = tokens?.keys.find((one) => one.kid === kid);
-  if (key === undefined) throw invalid('its kid is not known for this project id');
-  if (alg !== key.algorithm) throw invalid(`its alg must be ${key.algorithm}, which is that of its public key`);
+  if (key === undefined) throw invalidToken('its kid is not known for this project id');
+  if (alg !== key.algorithm) throw invalidToken(`its alg must be ${key.algorithm}, which is that of its public key`);
   return key;
 }
 
@@ -99,14 +99,14 @@ function ceilingOf(payload: Readonly<Record<string, unknown>>): PermissionTexts 
   for (const [claim, value] of Object.entries(payload)) {
     if (otherClaims.includes(claim)) continue;
     if (!isList(claim)) {
-      if (!/^\w{1,40}$/.test(claim)) throw invalid('it has a claim that is not known');
-      throw invalid(`its claim ${claim} is not known${suggest(claim, Object.keys(claims))}`);
+      if (!/^\w{1,40}$/.test(claim)) throw invalidToken('it has a claim that is not known');
+      throw invalidToken(`its claim ${claim} is not known${suggest(claim, Object.keys(claims))}`);
     }
     const field = claims[claim];
     const permission = Array.isArray(value) ? permissionText(value) : undefined;
-    if (permission === undefined) throw invalid(`its claim ${claim} must be a list of texts`);
+    if (permission === undefined) throw invalidToken(`its claim ${claim} must be a list of texts`);
     if (permissionFields[field].read(permission) === undefined)
-      throw invalid(`its claim ${claim} must have 1 to 30 entries, each as in the permission ${field} of a key`);
+      throw invalidToken(`its claim ${claim} must have 1 to 30 entries, each as in the permission ${field} of a key`);
     texts[field] = permission;
   }
   return texts;
@@ -114,8 +114,4 @@ function ceilingOf(payload: Readonly<Record<string, unknown>>): PermissionTexts 
 
 function isList(claim: string): claim is keyof typeof claims {
   return Object.hasOwn(claims, claim);
-}
-
-function invalid(why: string): RpcError {
-  return new RpcError('token-invalid', `invalid token: ${why}`);
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { isWellFormedKey } from './formats/key.ts';
-import { isToken, tokenInProtocols } from './tokens/token-form.ts';
+import { invalidToken, isToken, tokenInProtocols } from './tokens/token-form.ts';
 
 /** Where requests may have a key or a token, beside the path. */
 export interface KeyPlaces {
@@ -36,7 +36,7 @@ export function isKeyless(key: string, headers: IncomingHttpHeaders): boolean {
  */
 export function sentKey(pathKey: string, headers: IncomingHttpHeaders, places: KeyPlaces, isUpgrade = false): string {
   if (places.tokens && isToken(pathKey) && !(isUpgrade && places.tokensInPath)) {
-    throw new RpcError('token-invalid', 'invalid token: send it in Authorization: Bearer');
+    throw invalidToken('send it in Authorization: Bearer');
   }
   const { authorization = '' } = headers;
   const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
@@ -46,7 +46,7 @@ export function sentKey(pathKey: string, headers: IncomingHttpHeaders, places: K
     isToken(bearer ?? '') ||
     (places.keyHeaders && isWellFormedKey(bearer ?? ''));
   if (places.tokens && !(isBearerValid && (offered === undefined || isToken(offered)))) {
-    throw new RpcError('token-invalid', 'invalid token: it has not the form of a JSON Web Token');
+    throw invalidToken('it has not the form of a JSON Web Token');
   }
   let key = pathKey;
   for (const each of [places.keyHeaders ? headers['x-api-key'] : undefined, bearer, offered]) {

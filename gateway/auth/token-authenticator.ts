@@ -15,6 +15,7 @@ import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
 import { jose } from './tokens/jose.ts';
 import { isClaimable, type IssuerConfig } from './tokens/read-auth.ts';
 import { subjectDigest, tokenIdDigest, type Revocations, type TokenFacts } from './tokens/revocations.ts';
+import { invalidToken } from './tokens/token-form.ts';
 
 const MAX_VERIFIED = 10_000;
 /** Longest rest of the life of a token in a URL: URLs are in logs of proxies and browsers. */
@@ -77,7 +78,7 @@ export class TokenAuthenticator {
   /** Whether a verified token is valid now, and `marginMs` from now. @throws RpcError (or rejects with it), as `verify` */
   confirm(access: KeyAccess, token: TokenFacts, marginMs: number): KeyAccess | Promise<KeyAccess> {
     if (token.config !== this.#options) return this.verify(token.text, digestOf(token.text), false);
-    if (clock.unixMs() >= token.endsAt) throw new RpcError('token-invalid', 'invalid token: it has expired');
+    if (clock.unixMs() >= token.endsAt) throw invalidToken('it has expired');
     this.#accounts.renew(access.account.name, access.record.id);
     const keys = this.#options.keys.current();
     if (keys === undefined) throw new RpcError('key-store-unreachable', undefined, { cause: new KeySetUnavailable() });
@@ -85,7 +86,7 @@ export class TokenAuthenticator {
     const isRevoked = this.#revocations.isAnyRevoked(token.digests, marginMs);
     if (isRevoked === false) return access;
     return Promise.resolve(isRevoked).then((found) => {
-      if (found) throw new RpcError('token-invalid', 'invalid token: it is revoked');
+      if (found) throw invalidToken('it is revoked');
       return access;
     });
   }
@@ -147,7 +148,7 @@ export class TokenAuthenticator {
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
       this.#warn(record.id, error.problems);
-      throw new RpcError('token-invalid', `invalid token: the permissions in its claim ${claim} are invalid`);
+      throw invalidToken(`the permissions in its claim ${claim} are invalid`);
     }
   }
 
@@ -168,16 +169,16 @@ interface VerifiedToken {
 function textIn(payload: JWTPayload, claim: 'sub' | 'jti'): string {
   const value: unknown = payload[claim];
   if (typeof value === 'string' && value !== '') return value;
-  throw new RpcError('token-invalid', `invalid token: its claim ${claim} is not valid here`);
+  throw invalidToken(`its claim ${claim} is not valid here`);
 }
 
 export function invalidSignature(): RpcError {
-  return new RpcError('token-invalid', 'invalid token: its signature is not valid');
+  return invalidToken('its signature is not valid');
 }
 
 function checkLifeInPath({ expiresAt }: TokenFacts, isInPath: boolean): void {
   if (!isInPath || expiresAt - clock.unixMs() <= MAX_IN_PATH_MS) return;
-  throw new RpcError('token-invalid', 'invalid token: in a URL it may be valid for 15 minutes at most');
+  throw invalidToken('in a URL it may be valid for 15 minutes at most');
 }
 
 /** A plan as it is, or the permissions of the claim below the ceiling. @throws RpcError token-invalid */
@@ -189,19 +190,18 @@ function grantOf(
   const plan = claim === undefined ? defaultPlan : claim;
   if (typeof plan === 'string') {
     const permissions = Object.hasOwn(plans, plan) ? plans[plan] : undefined;
-    if (permissions === undefined)
-      throw new RpcError('token-invalid', `invalid token: the plan in its claim ${name} is unknown`);
+    if (permissions === undefined) throw invalidToken(`the plan in its claim ${name} is unknown`);
     return { permissions };
   }
   if (typeof plan !== 'object' || plan === null || Array.isArray(plan)) {
-    throw new RpcError('token-invalid', `invalid token: the claim ${name} needs permissions or the name of a plan`);
+    throw invalidToken(`the claim ${name} needs permissions or the name of a plan`);
   }
   const permissions: Record<string, string> = {};
   for (const [field, value] of Object.entries(plan)) {
     const text = isClaimable(field) ? permissionText(value) : undefined;
     if (text === undefined) {
       const shown = isClaimable(field) || /^\w{1,40}$/.test(field) ? field : 'a field';
-      throw new RpcError('token-invalid', `invalid token: its claim ${name} may not have ${shown}, or not this value`);
+      throw invalidToken(`its claim ${name} may not have ${shown}, or not this value`);
     }
     permissions[field] = text;
   }
@@ -217,11 +217,8 @@ function grantOf(
 /** What the token has is not quoted. @throws RpcError token-invalid if its signature is valid and a claim is not */
 export function rejectClaims(error: unknown): void {
   const { errors } = jose();
-  if (error instanceof errors.JWTExpired) throw new RpcError('token-invalid', 'invalid token: it has expired');
+  if (error instanceof errors.JWTExpired) throw invalidToken('it has expired');
   if (error instanceof errors.JWTClaimValidationFailed) {
-    throw new RpcError(
-      'token-invalid',
-      `invalid token: its claim ${error.claim} is ${error.reason === 'missing' ? 'missing' : 'not valid here'}`,
-    );
+    throw invalidToken(`its claim ${error.claim} is ${error.reason === 'missing' ? 'missing' : 'not valid here'}`);
   }
 }

@@ -3,7 +3,7 @@ import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import type { InvalidItem } from '../jsonrpc/envelope.ts';
 import { infuraErrors, RpcError, type InfuraError } from '../jsonrpc/errors.ts';
-import type { ChargeOutcome } from '../limits/account.ts';
+import type { ChargeOutcome } from '../limits/account-units.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import type { ReplaceableConfig } from '../network-files/network-config.ts';
 import type { PartCharges } from '../ranges/range-run.ts';

@@ -9,7 +9,7 @@ import {
 } from '../jsonrpc/envelope.ts';
 import { BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
-import type { ChargeOutcome } from '../limits/account.ts';
+import type { ChargeOutcome } from '../limits/account-units.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import { Call, type CallContext } from './call.ts';
 import {

@@ -20,28 +20,16 @@ interface Owner {
   readonly waiting: (() => void)[];
 }
 
-export interface Clock {
-  /** Milliseconds. */
-  now(): number;
-  /** Calls a function in the next turn of the event loop. */
-  nextTurn(callback: () => void): void;
-  /** Calls a function after a time. */
-  later(callback: () => void, ms: number): void;
-  /** CPU time of the process, in milliseconds. */
-  cpuMs(): number;
-  /** Calls a function after the step in progress, with all its microtasks. */
-  afterStep(callback: () => void): void;
-}
-
-const eventLoop: Clock = {
-  now: () => clock.now(),
-  nextTurn: (callback) => {
+/** The event loop of the process. Times are in ms. */
+const eventLoop = {
+  now: (): number => clock.now(),
+  nextTurn(callback: () => void): void {
     clock.setImmediate(callback);
   },
-  later: (callback, ms) => void clock.setTimeout(callback, ms).unref(),
-  cpuMs: () => clock.cpuMs(),
-  afterStep(callback) {
-    // The next tick runs after all microtasks.
+  later: (callback: () => void, ms: number): void => void clock.setTimeout(callback, ms).unref(),
+  cpuMs: (): number => clock.cpuMs(),
+  /** Calls a function after the step in progress: the next tick runs after all its microtasks. */
+  afterStep(callback: () => void): void {
     queueMicrotask(() => {
       process.nextTick(callback);
     });
@@ -55,7 +43,7 @@ const eventLoop: Clock = {
  * not for what a heavy one has sent.
  */
 export class TurnBudget {
-  readonly #clock: Clock;
+  readonly #loop: typeof eventLoop;
   readonly #owners = new Map<string, Owner>();
   /** Owners with work that waits. */
   readonly #waiting = new Set<Owner>();
@@ -75,14 +63,15 @@ export class TurnBudget {
   #otherAt = -Infinity;
   #sweptAt = -Infinity;
 
-  constructor(clock: Clock = eventLoop) {
-    this.#clock = clock;
+  /** @param loop for tests */
+  constructor(loop = eventLoop) {
+    this.#loop = loop;
   }
 
   /** Accounts event-loop time that work has taken, where it ends. */
   charge(name: string, cpuMs: number): void {
     this.begin();
-    this.#charge(name, cpuMs, this.#clock.now());
+    this.#charge(name, cpuMs, this.#loop.now());
   }
 
   #charge(name: string, cpuMs: number, now: number): void {
@@ -96,7 +85,7 @@ export class TurnBudget {
     owner.usedAt = now;
     if (owner === this.#served) this.#served = undefined;
     if (cpuMs > TURN_MS) {
-      const read = this.#clock.cpuMs();
+      const read = this.#loop.cpuMs();
       const excess = Math.min(cpuMs, read - this.#cpuMs) - TURN_MS;
       [this.#cpuMs, this.#cpuReadAt] = [read, now];
       const rest = Math.max(owner.restsUntil, now) + Math.max(0, excess);
@@ -115,7 +104,7 @@ export class TurnBudget {
     if (owner === undefined) return true;
     if (owner.waiting.length > 0) return false;
     if (this.#waiting.size === 0 && owner.restsUntil === -Infinity) return true;
-    const now = this.#clock.now();
+    const now = this.#loop.now();
     if (owner.restsUntil > now && this.#mustRest(owner, now)) return false;
     if (this.#waiting.size === 0) return true;
     const used = usedBy(owner, now);
@@ -125,7 +114,7 @@ export class TurnBudget {
 
   /** Calls `resume` when work of the owner may begin: the work up to the next check, which then is charged. */
   wait(name: string, resume: () => void): void {
-    const owner = this.#ownerOf(name, this.#clock.now());
+    const owner = this.#ownerOf(name, this.#loop.now());
     owner.waiting.push(resume);
     this.#waiting.add(owner);
     this.begin();
@@ -142,12 +131,12 @@ export class TurnBudget {
   /** Runs a piece of work now, and charges it. */
   run<T>(name: string, work: () => T): T {
     if (!this.#hasBegun) this.begin();
-    const startedAt = this.#clock.now();
+    const startedAt = this.#loop.now();
     try {
       return work();
     } finally {
       if (!this.#hasBegun) this.begin();
-      const now = this.#clock.now();
+      const now = this.#loop.now();
       this.#charge(name, now - startedAt, now);
     }
   }
@@ -155,30 +144,30 @@ export class TurnBudget {
   /** Event-loop time that an owner has used lately. 1,000 ms: all of it. */
   usedMs(name: string): number {
     const owner = this.#owners.get(name);
-    return owner === undefined ? 0 : usedBy(owner, this.#clock.now());
+    return owner === undefined ? 0 : usedBy(owner, this.#loop.now());
   }
 
   /** Begins work that is charged where it ends: it may be the first of its turn. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    const now = this.#clock.now();
-    if (now - this.#cpuReadAt > CPU_READ_INTERVAL_MS) [this.#cpuMs, this.#cpuReadAt] = [this.#clock.cpuMs(), now];
-    this.#clock.nextTurn(this.#onTurn);
+    const now = this.#loop.now();
+    if (now - this.#cpuReadAt > CPU_READ_INTERVAL_MS) [this.#cpuMs, this.#cpuReadAt] = [this.#loop.cpuMs(), now];
+    this.#loop.nextTurn(this.#onTurn);
   }
 
   readonly #onTurn = (): void => {
     this.#hasBegun = false;
     this.#usedMs = 0;
     if (this.#waiting.size === 0) return;
-    this.#servesUntil = this.#clock.now() + TURN_MS;
+    this.#servesUntil = this.#loop.now() + TURN_MS;
     this.#serve();
   };
 
   /** Resumes the work of one owner. The next one follows when that step has been charged. */
   readonly #serve = (): void => {
     this.#served = undefined;
-    const now = this.#clock.now();
+    const now = this.#loop.now();
     let first: Owner | undefined;
     let firstUsed = Infinity;
     let restsUntil = Infinity;
@@ -198,7 +187,7 @@ export class TurnBudget {
     this.#waiting.delete(first);
     // Those with equal use take turns.
     if (first.waiting.length > 0) this.#waiting.add(first);
-    this.#clock.afterStep(this.#serve);
+    this.#loop.afterStep(this.#serve);
     this.#served = first;
     resume?.();
   };
@@ -209,7 +198,7 @@ export class TurnBudget {
     const isSet = this.#timerAt > now && this.#timerAt <= at;
     if (isSet || at === Infinity) return;
     this.#timerAt = at;
-    this.#clock.later(
+    this.#loop.later(
       () => {
         this.#timerAt = Infinity;
         this.begin();

@@ -6,7 +6,7 @@ import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { isRedisError, redisErrorCode } from '../redis/link.ts';
 import { storeUnreachable } from '../store/redis-store.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import { Account, EXCHANGE_MS, type ChargeOutcome, type WaitingCharge } from './account.ts';
+import { AccountUnits, EXCHANGE_MS, type ChargeOutcome, type WaitingCharge } from './account-units.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
 import { WorkerShares } from './machine-shares.ts';
 import { PublicCharges } from './public-charges.ts';
@@ -34,7 +34,7 @@ import {
 } from './limit-state.ts';
 import { utcDate } from './utc-date.ts';
 
-/** Accounts in memory. A dropped account is read from Redis again; without Redis it starts unused. */
+/** Accounts in memory. A dropped account has its shared sums again at its next exchange; without them it starts unused. */
 const MAX_ACCOUNTS = 100_000;
 /** Accounts that are exchanged at once: Redis runs one script at a time. */
 const MAX_PER_TRIP = 500;
@@ -52,11 +52,10 @@ export interface LimiterOptions {
 }
 
 /**
- * Enforces the rate limits and quotas of keys, and of callers without one. With Redis, all gateways share the sums of what was
- * used, and the workers of one machine share them without Redis. In comments here, Redis also stands for the primary of the
- * workers, which is always available. Far from its limits, an account is counted here, and its sums are exchanged every 100 ms.
- * Else each charge is added to the sums, which decide; charges that wait share a round trip. While Redis is slow or
- * unavailable, limits are counted in memory.
+ * Enforces the rate limits and quotas of keys, and of callers without one. All gateways with one Redis share the sums of what was
+ * used; without Redis, the workers of one machine share them in their primary. Far from its limits, an account is counted here,
+ * and its sums are exchanged every 100 ms. Else each charge is added to the shared sums, which decide; charges that wait share a
+ * round trip. While these are slow or unavailable, limits are counted in memory.
  */
 export class Limiter {
   /**
@@ -69,14 +68,14 @@ export class Limiter {
   readonly #sums: SharedSums | undefined;
   readonly #shouldServeWithoutRedis: boolean;
   readonly #log: Log;
-  readonly #accounts = new LRUCache<string, Account>({
+  readonly #accounts = new LRUCache<string, AccountUnits>({
     ...maxEntries(MAX_ACCOUNTS),
     dispose: (account) => {
       this.#drop(account);
     },
   });
   /** Accounts that were charged here since their last exchange. */
-  readonly #due = new Set<Account>();
+  readonly #due = new Set<AccountUnits>();
   #timer: Timer | undefined;
   #rejectionLoggedAt = -Infinity;
 
@@ -97,7 +96,7 @@ export class Limiter {
       this.counts.memory++;
       return account.take(limits, charge);
     }
-    if (!sums.isUp) return this.#chargeWithoutRedis(account, limits, charge);
+    if (!sums.isUp) return this.#chargeWithoutSums(account, limits, charge);
     const now = clock.now();
     if (account.isKnown(sums, now)) {
       const shortage = shortageOf(account.state, limits, charge, now, utcDate());
@@ -115,7 +114,7 @@ export class Limiter {
     });
   }
 
-  /** The limit that rejects a charge of one unit now, as far as this gateway knows: Redis may have newer counts. */
+  /** The limit that rejects a charge of one unit now, as far as this gateway knows: the shared sums may be newer. */
   shortageOf(limits: KeyLimits): Shortage | undefined {
     if (limits.public !== undefined) return this.public.shortageOf(limits.public);
     const account = this.#accounts.get(limits.account);
@@ -124,7 +123,7 @@ export class Limiter {
     return shortageOf(account.state, limits, { units: ADMISSION_UNITS, byMethod: new Map() }, now, utcDate());
   }
 
-  /** The quotas of a key's account: as in Redis, or as this gateway has counted them. @throws the error of Redis */
+  /** The quotas of a key's account: the shared sums, or what this gateway has counted. @throws the error of Redis */
   async readQuotas(limits: KeyLimits): Promise<QuotaUse[]> {
     if (limits.daily === undefined && limits.monthly === undefined) return [];
     const [sums, account, date] = [this.#sums, this.#accounts.get(limits.account), utcDate()];
@@ -134,7 +133,7 @@ export class Limiter {
     try {
       setSums(state, await sums.add(nothing), clock.now());
     } catch (error) {
-      throw storeUnreachable(sums.reportFailure(error));
+      throw storeUnreachable(sums.link?.reportFailure(error) ?? error);
     }
     if (account !== undefined) addDeltas(state, account.unsent, 1, clock.now(), date);
     return quotasOf(state, limits, date);
@@ -152,9 +151,9 @@ export class Limiter {
     return all;
   }
 
-  /** Waits until Redis is available, at most `timeoutMs`. */
+  /** Waits until the shared sums are available, at most `timeoutMs`. */
   async waitUntilReady(timeoutMs: number): Promise<void> {
-    await this.#sums?.waitUntilUp(timeoutMs);
+    await this.#sums?.link?.waitUntilUp(timeoutMs);
   }
 
   async close(): Promise<void> {
@@ -164,7 +163,7 @@ export class Limiter {
         [...this.#due].filter((one) => !one.isExchanging),
         this.#sums,
       );
-    await this.#sums?.close();
+    await this.#sums?.link?.close();
   }
 
   /**
@@ -179,13 +178,13 @@ export class Limiter {
       await Promise.all(due.splice(0, MAX_PER_TRIP).map((account) => this.#restore(account, sums)));
   }
 
-  async #exchangeAll(due: Account[], sums: SharedSums): Promise<void> {
+  async #exchangeAll(due: AccountUnits[], sums: SharedSums): Promise<void> {
     while (due.length > 0)
       await Promise.all(due.splice(0, MAX_PER_TRIP).map((account) => this.#exchange(account, sums)));
   }
 
   /** Exchanges the accounts that were charged here, after an interval. */
-  #exchangeSoon(account: Account): void {
+  #exchangeSoon(account: AccountUnits): void {
     this.#due.add(account);
     this.#startTimer(EXCHANGE_MS);
   }
@@ -205,13 +204,13 @@ export class Limiter {
     if (this.#due.size > 0) this.#startTimer(Math.max(0, startedAt + EXCHANGE_MS - clock.now()));
   }
 
-  /** Exchanges the units of an account that has no more place. While Redis is unavailable, they are lost. */
-  #drop(account: Account): void {
+  /** Exchanges the units of an account that has no more place. While the shared sums are unavailable, they are lost. */
+  #drop(account: AccountUnits): void {
     if (this.#due.delete(account) && this.#sums?.isUp === true) void this.#exchange(account, this.#sums);
   }
 
   /** Exchanges the sums of an account, and again while charges wait: the promise is that of the first time. Never rejects. */
-  async #exchange(account: Account, sums: SharedSums): Promise<void> {
+  async #exchange(account: AccountUnits, sums: SharedSums): Promise<void> {
     if (account.waiting.length === 0 && account.unsent.monthUsed === 0) return;
     // The exchange in progress decides the charges that wait.
     if (account.isExchanging) {
@@ -222,18 +221,18 @@ export class Limiter {
     if (sums.isUp && account.mayBeLost(sums)) await this.#restore(account, sums);
     const batch = account.waiting.splice(0);
     if (sums.isUp && !account.mayBeLost(sums)) await this.#send(account, batch, sums);
-    else this.#decideWithoutRedis(account, batch);
-    // It is sent when Redis is available again.
+    else this.#decideWithoutSums(account, batch);
+    // They are sent when the sums are available again.
     if (!sums.isUp && account.unsent.monthUsed > 0) this.#exchangeSoon(account);
     account.isExchanging = false;
     if (account.waiting.length > 0) void this.#exchange(account, sums);
   }
 
   /**
-   * Raises the sums in Redis to what is known here. What was taken here without Redis is sent later, when other gateways have
+   * Raises the shared sums to what is known here. What was taken here without them is sent later, when other gateways have
    * raised them too.
    */
-  async #restore(account: Account, sums: SharedSums): Promise<void> {
+  async #restore(account: AccountUnits, sums: SharedSums): Promise<void> {
     const [now, date, least] = [clock.now(), utcDate(), cloneState(account.state)];
     account.unsent = account.cappedUnsent(now, date);
     addDeltas(least, account.unsent, -1, now, date);
@@ -245,7 +244,7 @@ export class Limiter {
    * is left for them. If more was used, none of them is added. The new sums then reject what does not fit, and the others wait
    * for the next round trip, with half as many charges: so others do not stop them for long.
    */
-  async #send(account: Account, batch: readonly WaitingCharge[], sums: SharedSums): Promise<void> {
+  async #send(account: AccountUnits, batch: readonly WaitingCharge[], sums: SharedSums): Promise<void> {
     const [now, date] = [clock.now(), utcDate()];
     const [deltas, known, added] = [
       account.cappedUnsent(now, date),
@@ -265,9 +264,9 @@ export class Limiter {
     const response = await this.#add(account, sums, { deltas, conditional, date }, now);
     account.inFlight = newDeltas();
     if (response === undefined) {
-      // Redis may have added all: then it is counted twice.
+      // They may have been added all the same: then they are counted twice.
       account.unsent = sumOf(deltas, account.unsent, date);
-      this.#decideWithoutRedis(account, batch);
+      this.#decideWithoutSums(account, batch);
       return;
     }
     account.maxCharges = response.isAdded ? Infinity : Math.max(1, Math.floor(added.size / 2));
@@ -286,16 +285,16 @@ export class Limiter {
     account.waiting.unshift(...later);
   }
 
-  #decideWithoutRedis(account: Account, batch: readonly WaitingCharge[]): void {
-    for (const { limits, charge, decide } of batch) decide(this.#chargeWithoutRedis(account, limits, charge));
+  #decideWithoutSums(account: AccountUnits, batch: readonly WaitingCharge[]): void {
+    for (const { limits, charge, decide } of batch) decide(this.#chargeWithoutSums(account, limits, charge));
   }
 
   /**
    * Adds to the sums, which replace what is known here, and to them what was taken here meanwhile.
-   * @returns undefined: Redis did not respond
+   * @returns undefined: there was no response in time
    */
   async #add(
-    account: Account,
+    account: AccountUnits,
     sums: SharedSums,
     addition: Omit<Addition, 'account' | 'hasQuota'>,
     now: number,
@@ -309,14 +308,14 @@ export class Limiter {
       addDeltas(account.state, account.unsent, 1, now, utcDate());
       return added;
     } catch (error) {
-      this.#logRejection(sums.reportFailure(error));
+      this.#logRejection(sums.link?.reportFailure(error) ?? error);
       if (!sums.isUp) this.#exchangeSoon(account);
       return undefined;
     }
   }
 
   /** Takes a charge by what is known here, and has it exchanged. */
-  #chargeHere(account: Account, limits: KeyLimits, charge: Charge): ChargeOutcome {
+  #chargeHere(account: AccountUnits, limits: KeyLimits, charge: Charge): ChargeOutcome {
     const outcome = account.take(limits, charge);
     if (outcome.shortage !== undefined) return outcome;
     addCharge(account.unsent, limits, charge, utcDate());
@@ -324,7 +323,7 @@ export class Limiter {
     return outcome;
   }
 
-  #chargeWithoutRedis(account: Account, limits: KeyLimits, charge: Charge): ChargeOutcome {
+  #chargeWithoutSums(account: AccountUnits, limits: KeyLimits, charge: Charge): ChargeOutcome {
     const hasQuota = limits.daily !== undefined || limits.monthly !== undefined;
     if (hasQuota && !this.#shouldServeWithoutRedis) {
       this.counts['quota-unreachable'] += 1;
@@ -334,9 +333,9 @@ export class Limiter {
     return this.#chargeHere(account, limits, charge);
   }
 
-  #accountOf(limits: KeyLimits): Account {
+  #accountOf(limits: KeyLimits): AccountUnits {
     let account = this.#accounts.get(limits.account);
-    if (account === undefined) this.#accounts.set(limits.account, (account = new Account(limits.account)));
+    if (account === undefined) this.#accounts.set(limits.account, (account = new AccountUnits(limits.account)));
     account.setLimits(limits);
     return account;
   }

@@ -1,4 +1,4 @@
-import type { PublicShare, ShareLimits } from '../auth/permissions/key-limits.ts';
+import type { PublicShare } from '../auth/permissions/key-limits.ts';
 import { clock, type Timer } from '../clock/clock.ts';
 import type { MessageRouter } from '../workers/message-router.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
@@ -10,16 +10,8 @@ const REPORT_INTERVAL_MS = 50;
 /** All workers together may have taken this part of a limit without a report. */
 const UNREPORTED_PART = 1 / 4;
 
-interface ShareMessage {
-  /** Of each kind of share in it. */
-  readonly kinds: readonly ShareLimits[];
-  readonly charges: readonly ShareCharge[];
-}
-
 interface ShareCharge {
-  readonly share: Omit<PublicShare, 'limits'>;
-  /** Index of its limits. */
-  readonly kind: number;
+  readonly share: PublicShare;
   readonly units: number;
   /** Whether they are taken only if the limits allow it. */
   readonly isChecked: boolean;
@@ -31,9 +23,8 @@ interface ShareResponse extends ShareUse {
 
 /** Counts the shares of callers without a key for all workers of one machine, in its primary. */
 export function serveShares(router: MessageRouter, counts = new ShareCounts()): void {
-  router.on(TOPIC, ({ kinds, charges }: ShareMessage): ShareResponse[] =>
-    charges.map(({ share: account, kind, units, isChecked }) => {
-      const share = { ...account, limits: kinds[kind] as ShareLimits };
+  router.on(TOPIC, (charges: readonly ShareCharge[]): ShareResponse[] =>
+    charges.map(({ share, units, isChecked }) => {
       const isTaken = !isChecked || counts.take(share, units).shortage === undefined;
       if (!isChecked) counts.add(share, units);
       return { isTaken, ...counts.useOf(share) };
@@ -97,11 +88,13 @@ export class WorkerShares {
     this.#checks = [];
     this.#timer = undefined;
     if (sent.length === 0) return;
-    const kinds = [...new Set(sent.map(({ share }) => share.limits))];
-    const charges = sent.map(({ share: { limits, ...share }, units, decide }): ShareCharge => {
-      return { share, kind: kinds.indexOf(limits), units, isChecked: decide !== undefined };
-    });
-    const responses = await this.#link.request('primary', TOPIC, { kinds, charges } satisfies ShareMessage);
+    // The message has limits once, of however many shares they are.
+    const charges = sent.map(({ share, units, decide }): ShareCharge => ({
+      share,
+      units,
+      isChecked: decide !== undefined,
+    }));
+    const responses = await this.#link.request('primary', TOPIC, charges);
     for (const [index, { share, units, decide }] of sent.entries()) {
       const response = (responses as readonly ShareResponse[] | undefined)?.[index];
       if (response !== undefined) this.#follow(share, units, response);

@@ -67,16 +67,4 @@ export class MachineSums implements SharedSums {
       else resolve(response);
     }
   }
-
-  reportFailure(error: unknown): unknown {
-    return error;
-  }
-
-  waitUntilUp(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
 }

@@ -1,5 +1,5 @@
 import type { KeyLimits, PublicLimits, PublicShare } from '../auth/permissions/key-limits.ts';
-import type { ChargeOutcome } from './account.ts';
+import type { ChargeOutcome } from './account-units.ts';
 import { briefShortage, type Charge, type Shortage } from './limit-state.ts';
 import type { WorkerShares } from './machine-shares.ts';
 import type { ShareCounts, ShareOutcome } from './share-counts.ts';

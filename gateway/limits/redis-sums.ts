@@ -88,22 +88,21 @@ type ScriptedRedis = RedisClient & {
 /** The sums of all gateways. */
 export class RedisSums implements SharedSums {
   readonly kind = 'redis';
-  readonly #link: RedisLink;
+  readonly link: RedisLink;
   readonly #redis: ScriptedRedis;
 
-  /** @param link closed by `close` */
   constructor(link: RedisLink) {
     link.redis.defineCommand('gatehouseLimits', { numberOfKeys: 1, lua: script });
-    this.#link = link;
+    this.link = link;
     this.#redis = link.redis as ScriptedRedis;
   }
 
   get isUp(): boolean {
-    return this.#link.isUp;
+    return this.link.isUp;
   }
 
   get connection(): number {
-    return this.#link.connection;
+    return this.link.connection;
   }
 
   async add({ account, deltas, conditional, hasQuota, least, date }: Addition): Promise<Sums> {
@@ -126,17 +125,5 @@ export class RedisSums implements SharedSums {
       ...{ day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed), isAdded: isAdded === 1 },
       missing: new Map([...deltas.buckets.keys()].map((method, index) => [method, Number(missing[index])])),
     };
-  }
-
-  reportFailure(error: unknown): unknown {
-    return this.#link.reportFailure(error);
-  }
-
-  async waitUntilUp(timeoutMs: number): Promise<void> {
-    await this.#link.waitUntilUp(timeoutMs);
-  }
-
-  close(): Promise<void> {
-    return this.#link.close();
   }
 }

@@ -1,6 +1,6 @@
 import type { KeyLimits, PublicShare } from '../auth/permissions/key-limits.ts';
 import { clock } from '../clock/clock.ts';
-import type { ChargeOutcome } from './account.ts';
+import type { ChargeOutcome } from './account-units.ts';
 import { AddressEntry, AddressTable, type Place } from './address-table.ts';
 import {
   ADMISSION_UNITS,

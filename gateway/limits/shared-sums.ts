@@ -1,3 +1,4 @@
+import type { RedisLink } from '../redis/link.ts';
 import type { ConditionalDeltas, Deltas, LimitState, Sums, UtcDate } from './limit-state.ts';
 
 /** What one exchange adds to the sums of an account. */
@@ -22,8 +23,6 @@ export interface SharedSums {
   readonly connection: number;
   /** Adds, and returns the new sums of the periods and of the given buckets. Rejects if the store does not respond in time. */
   add(addition: Addition): Promise<Sums>;
-  /** @returns the error to log */
-  reportFailure(error: unknown): unknown;
-  waitUntilUp(timeoutMs: number): Promise<void>;
-  close(): Promise<void>;
+  /** Connection to a store that may be unavailable. */
+  readonly link?: Pick<RedisLink, 'reportFailure' | 'waitUntilUp' | 'close'>;
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { clock, installClock } from '../../gateway/clock/clock.ts';
 import { noLimits, rateOf, type KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
 import { openLog } from '../../gateway/config/log.ts';
-import type { ChargeOutcome } from '../../gateway/limits/account.ts';
+import type { ChargeOutcome } from '../../gateway/limits/account-units.ts';
 import type { Sums } from '../../gateway/limits/limit-state.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
 import { MachineSums, serveSums } from '../../gateway/limits/machine-sums.ts';
@@ -37,18 +37,6 @@ class DistantSums implements SharedSums {
   end(): void {
     this.isUp = false;
     this.connection++;
-  }
-
-  reportFailure(error: unknown): unknown {
-    return error;
-  }
-
-  waitUntilUp(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
   }
 }
 

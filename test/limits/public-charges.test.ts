@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { noLimits, rateOf, type KeyLimits, type PublicLimits } from '../../gateway/auth/permissions/key-limits.ts';
 import { openLog } from '../../gateway/config/log.ts';
-import type { ChargeOutcome } from '../../gateway/limits/account.ts';
+import type { ChargeOutcome } from '../../gateway/limits/account-units.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
 import { serveShares, WorkerShares } from '../../gateway/limits/machine-shares.ts';
 import { PublicCharges } from '../../gateway/limits/public-charges.ts';

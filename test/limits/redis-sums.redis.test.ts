@@ -25,10 +25,10 @@ beforeAll(async () => {
   server = await startRedis();
   const address = parseRedisUrl(server.url);
   sums = new RedisSums(new RedisLink({ purpose: 'limits', address, log: silent, commandTimeoutMs: 20_000 }));
-  await sums.waitUntilUp(5_000);
+  await sums.link.waitUntilUp(5_000);
 });
 afterAll(async () => {
-  await sums.close();
+  await sums.link.close();
   await server.stop();
 });
 

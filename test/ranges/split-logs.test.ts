@@ -10,8 +10,8 @@ import { responseWith, send, untilFinal, withLogNodes } from './with-log-nodes.t
 function peakOfMemory(): () => number {
   let peak = 0;
   const take = Object.getOwnPropertyDescriptor(MemoryBudget.prototype, 'take')?.value as MemoryBudget['take'];
-  vi.spyOn(MemoryBudget.prototype, 'take').mockImplementation(function (this: MemoryBudget, holder, bytes) {
-    take.call(this, holder, bytes);
+  vi.spyOn(MemoryBudget.prototype, 'take').mockImplementation(function (this: MemoryBudget, account, bytes) {
+    take.call(this, account, bytes);
     peak = Math.max(peak, this.bytes);
   });
   return () => peak;

@@ -73,13 +73,9 @@ export function lowerLimits(
   other: Partial<KeyLimits> | undefined,
 ): Partial<KeyLimits> | undefined {
   if (one === undefined || other === undefined) return one ?? other;
-  const countsOf = ({ daily, monthly, sockets, subscriptions, concurrency }: Partial<KeyLimits>): object => ({
-    daily,
-    monthly,
-    sockets,
-    subscriptions,
-    concurrency,
-  });
+  const counts = ['daily', 'monthly', 'sockets', 'subscriptions', 'concurrency'] as const;
+  const countsOf = (limits: Partial<KeyLimits>): object =>
+    Object.fromEntries(counts.map((name) => [name, limits[name]]));
   return {
     ...lowerNumbers(countsOf(one), countsOf(other)),
     rate: lowerRate(one.rate, other.rate),

@@ -61,14 +61,12 @@ export class KeyRecordMalformed extends StoreError {
 
 /** Builds the record that every store returns. Frozen, because all calls with the key share it. */
 export function keyRecord(digest: string, key: StoredKey): KeyRecord {
+  const { permissions = {}, ...own } = key;
+  const hasPermissions = Object.keys(permissions).length > 0;
   return Object.freeze({
     id: keyIdOf(digest),
-    name: key.name,
-    createdAt: key.createdAt,
-    ...(key.revokedAt !== undefined && { revokedAt: key.revokedAt }),
-    ...(key.development === true && { development: true as const }),
-    ...(key.permissions !== undefined &&
-      Object.keys(key.permissions).length > 0 && { permissions: Object.freeze({ ...key.permissions }) }),
+    ...own,
+    ...(hasPermissions && { permissions: Object.freeze({ ...permissions }) }),
   });
 }
 

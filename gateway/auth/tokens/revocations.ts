@@ -1,9 +1,7 @@
-import { LRUCache } from 'lru-cache';
-import { clock } from '../../clock/clock.ts';
-import { maxEntries } from '../../config/max-entries.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { digestOf } from '../formats/key.ts';
 import type { KeyStore } from '../stores/key-store.ts';
+import { RecordCache } from '../stores/record-cache.ts';
 import type { IssuerConfig } from './read-auth.ts';
 
 const MAX_CACHED = 20_000;
@@ -33,31 +31,20 @@ export interface TokenFacts {
   readonly config: IssuerConfig;
 }
 
-interface Known {
-  readonly isRevoked: boolean;
-  readonly confirmedAt: number;
-  readonly generation: number;
-}
-
 /**
  * Whether subjects and tokens are revoked. A revocation is a revoked record in the key store, under the digest of the
  * subject or token id; most have no record. Cached until the store reports a change, as keys are.
  */
 export class Revocations {
   readonly #store: KeyStore;
-  readonly #staleMaxMs: number;
-  readonly #known = new LRUCache<string, Known>(maxEntries(MAX_CACHED));
-  /** Rises when any record may have changed. */
-  #generation = 0;
-  #changedAt = -Infinity;
+  /** Whether records are revoked. */
+  readonly #records: RecordCache<boolean>;
 
-  constructor(store: KeyStore, staleMaxS: number) {
+  constructor(store: KeyStore, staleMaxMs: number) {
     this.#store = store;
-    this.#staleMaxMs = staleMaxS * 1_000;
+    this.#records = new RecordCache(store, staleMaxMs, MAX_CACHED);
     store.onChange((digest) => {
-      this.#changedAt = clock.now();
-      if (digest === undefined) this.#generation += 1;
-      else this.#known.delete(digest);
+      this.#records.changed(digest);
     });
   }
 
@@ -69,43 +56,27 @@ export class Revocations {
   isAnyRevoked(digests: readonly string[], marginMs = 0): boolean | Promise<boolean> {
     let areFresh = true;
     for (const digest of digests) {
-      const known = this.#known.get(digest);
-      if (known === undefined || !this.#isFresh(known, marginMs)) areFresh = false;
-      else if (known.isRevoked) return true;
+      const known = this.#records.get(digest);
+      if (known === undefined || this.#records.freshness(known, marginMs) === undefined) areFresh = false;
+      else if (known.value) return true;
     }
-    return areFresh ? false : this.#find(digests);
+    if (areFresh) return false;
+    return Promise.all(digests.map((digest) => this.#isRevoked(digest))).then((found) => found.includes(true));
   }
 
   /** Whether some record is known not to be revoked, without a lookup. */
   get hasFresh(): boolean {
-    for (const known of this.#known.values()) if (!known.isRevoked && this.#isFresh(known, 0)) return true;
-    return false;
+    return this.#records.hasFresh((isRevoked) => !isRevoked);
   }
 
-  #isFresh({ confirmedAt, generation }: Known, marginMs: number): boolean {
-    const age = clock.now() + marginMs - confirmedAt;
-    if (!this.#store.isAvailable) return age < this.#staleMaxMs;
-    return generation === this.#generation && age < this.#store.freshForMs;
-  }
-
-  async #find(digests: readonly string[]): Promise<boolean> {
-    const [confirmedAt, generation] = [clock.now(), this.#generation];
+  async #isRevoked(digest: string): Promise<boolean> {
+    const lookUp = async (): Promise<boolean> => (await this.#store.find(digest))?.revokedAt !== undefined;
     try {
-      const records = await Promise.all(digests.map((digest) => this.#store.find(digest)));
-      // A change during the lookup may be newer than what it found.
-      if (this.#changedAt < confirmedAt)
-        for (const [index, record] of records.entries()) {
-          const isRevoked = record?.revokedAt !== undefined;
-          this.#known.set(digests[index] ?? '', { isRevoked, confirmedAt, generation });
-        }
-      return records.some((record) => record?.revokedAt !== undefined);
+      return (await this.#records.find(digest, lookUp)) === true;
     } catch (cause) {
-      // Read again: a record may have changed during the lookup.
-      const known = digests.map((digest) => this.#known.get(digest));
-      if (known.some((each) => each?.isRevoked === true)) return true;
-      const oldest = Math.min(...known.map((each) => each?.confirmedAt ?? -Infinity));
-      if (clock.now() - oldest < this.#staleMaxMs) return false;
-      throw new RpcError('key-store-unreachable', undefined, { cause });
+      const known = this.#records.valueWithoutStore(digest);
+      if (known === undefined) throw new RpcError('key-store-unreachable', undefined, { cause });
+      return known;
     }
   }
 }

@@ -1,3 +1,5 @@
+import { RpcError } from '../../jsonrpc/errors.ts';
+
 /** Longest accepted token. Node limits all headers of a request to 16 kB. */
 const TOKEN_MAX_LENGTH = 8_192;
 
@@ -13,4 +15,9 @@ export function isToken(text: string): boolean {
 export function tokenInProtocols(header: string | undefined): string | undefined {
   const [protocol, token = ''] = (header ?? '').split(',').map((item) => item.trim());
   return protocol === TOKEN_PROTOCOL ? token : undefined;
+}
+
+/** The rejection of a token. @param why what follows `invalid token: ` */
+export function invalidToken(why: string): RpcError {
+  return new RpcError('token-invalid', `invalid token: ${why}`);
 }

@@ -15,7 +15,7 @@ type Ports = NonNullable<ListenAddress['ports']>;
 /** A server whose connections another one has accepted. */
 async function listenElsewhere(handle: RequestHandler, requestTimeoutMs: number): Promise<Listener> {
   const memory = new MemoryBudget({ requestsMax: 10, maxBytes: 1e9 });
-  const holder = memory.addressAccount('192.0.2.1');
+  const account = memory.addressAccount('192.0.2.1');
   const accepting = createServer();
   const ports: Ports = {
     listen: async (_request, use) => {
@@ -28,7 +28,7 @@ async function listenElsewhere(handle: RequestHandler, requestTimeoutMs: number)
       return Promise.resolve();
     },
   };
-  const options = { memory, accountOf: () => holder, rejectedBodies: new RejectedBodies(), connectionsMax: 10 };
+  const options = { memory, accountOf: () => account, rejectedBodies: new RejectedBodies(), connectionsMax: 10 };
   return listen(handle, { name: 'main', host: '127.0.0.1', port: 0, ports }, requestTimeoutMs, options);
 }
 

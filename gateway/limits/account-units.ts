@@ -47,8 +47,8 @@ export interface WaitingCharge {
   readonly decide: (outcome: ChargeOutcome) => void;
 }
 
-/** State of one account in this process. */
-export class Account {
+/** Units of one account, as this process knows them. */
+export class AccountUnits {
   readonly id: string;
   /** The sums of the last exchange, and what this process has taken since. */
   readonly state: LimitState = newLimitState();
