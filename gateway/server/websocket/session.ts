@@ -259,7 +259,7 @@ export class Session {
   /** Never rejects. A response that needs no upstream is sent at once. */
   async #respondTo(message: Buffer): Promise<void> {
     const { share } = this.#options.keySessions.access;
-    if (!share.requests.tryEnter(share) && !(await this.#hasSlotAfterWait(message, share))) {
+    if (!share.requests.tryEnter(share) && !(await this.#waitForSlot(message, share))) {
       this.#inFlight--;
       this.#handlePending();
       return;
@@ -304,22 +304,15 @@ export class Session {
     return rejection;
   }
 
-  /** @returns false if the message is rejected, or the socket was closed */
-  async #hasSlotAfterWait(message: Buffer, share: CallerShare): Promise<boolean> {
+  /** Waits until the key has fewer requests in flight. @returns false if the message is rejected, or the socket was closed */
+  async #waitForSlot(message: Buffer, share: CallerShare): Promise<boolean> {
+    this.#buffers.addMessages(message.length + WAITING_MESSAGE_BYTES);
     try {
-      await this.#waitForSlot(message, share);
+      await share.requests.wait(share, Infinity, this.#caller);
       return true;
     } catch (error) {
       if (error instanceof RpcError) this.#rejectMessage(message, error);
       return false;
-    }
-  }
-
-  /** Waits until the key has fewer requests in flight. @throws RpcError, Cancelled (rejects with it) */
-  async #waitForSlot(message: Buffer, share: CallerShare): Promise<void> {
-    this.#buffers.addMessages(message.length + WAITING_MESSAGE_BYTES);
-    try {
-      await share.requests.wait(share, Infinity, this.#caller);
     } finally {
       this.#buffers.addMessages(-message.length - WAITING_MESSAGE_BYTES);
     }
