@@ -58,6 +58,15 @@ export function keysCommand(context: CommandContext): Command {
     for (const warning of result.warnings ?? []) warn(warning);
   };
 
+  /** Prints a result with the URL of its key. @returns prints a shell line that calls it */
+  const printNew = (result: CreatedKey, permissions: PermissionTexts, json: true | undefined, summary: string) => {
+    const url = result.key === undefined ? undefined : context.callUrl(result.key, permissions['networks']);
+    printResult({ ...result, ...(url !== undefined && { url }) }, json, summary);
+    return () => {
+      if (url !== undefined && !json) out(tryText(url, result.secret, permissions));
+    };
+  };
+
   const create = keys
     .command('create')
     .description('Create a key; it is shown only once')
@@ -91,15 +100,11 @@ export function keysCommand(context: CommandContext): Command {
         const permissions = mergePermissions(undefined, permissionsFrom(options));
         checkNetworks(permissions, context.settings().NETWORKS_DIR, options.force === true);
         const created = await manager.create(name, permissions, { given, secret });
-        const url = created.key === undefined ? undefined : context.callUrl(created.key, permissions['networks']);
-        printResult(
-          { ...created, ...(url !== undefined && { url }) },
-          options.json,
-          `Key ${created.id} for ${name}${given === undefined ? '' : ' added'} ${location}`,
-        );
+        const summary = `Key ${created.id} for ${name}${given === undefined ? '' : ' added'} ${location}`;
+        const tryNew = printNew(created, permissions, options.json, summary);
         if (permissions['rate'] === undefined) warn('the key has no rate limit; in production, set --rate');
         else for (const warning of rateWarnings(permissions['rate'], context.lookupUnits())) warn(warning);
-        if (url !== undefined && !options.json) out(tryText(url, created.secret, permissions));
+        tryNew();
       });
     });
 
@@ -187,10 +192,7 @@ export function keysCommand(context: CommandContext): Command {
         const { permissions = {} } = await manager.show(id);
         const result = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
         const subject = options.secret ? `New secret for key ${id}` : `Key ${result.id} replaces ${id}`;
-        const url = result.key === undefined ? undefined : context.callUrl(result.key, permissions['networks']);
-        const shown = { ...result, ...(url !== undefined && { url }) };
-        printResult(shown, options.json, `${subject}; the old one expires in ${options.grace}`);
-        if (url !== undefined && !options.json) out(tryText(url, undefined, permissions));
+        printNew(result, permissions, options.json, `${subject}; the old one expires in ${options.grace}`)();
       }),
     );
 

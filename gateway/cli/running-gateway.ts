@@ -96,13 +96,9 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
       )}`,
     )
     .action(async (network: string, method: string, params: string[], options: { url?: string; json?: true }) => {
-      const active = settings();
-      const token = adminTokensOf(active).find(({ role }) => role === 'all')?.value;
-      if (token === undefined) throw missingToken('one of the role all in ADMIN_TOKENS');
-      const address = readAddress(options.url) ?? opsAddress(active);
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: params.map(readParam) });
-      const url = `${address}/admin/explain/${encodeURIComponent(network)}`;
-      const result = (await requestAdmin(url, token, EXPLAIN_TIMEOUT_MS, body)) as Explained;
+      const path = `/admin/explain/${encodeURIComponent(network)}`;
+      const result = (await requestAdmin(settings(), options.url, path, body)) as Explained;
       out(options.json ? `${JSON.stringify(result)}\n` : explainText(method, network, result));
     });
   const events = new Command('events')
@@ -123,23 +119,16 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
       const sinceMs = options.since === undefined ? undefined : durationOf(options.since);
       if (options.since !== undefined && !sinceMs)
         throw new UsageError('--since: expected a duration such as 30m, 1h or 7d');
-      const active = settings();
-      const token = adminTokensOf(active)[0]?.value;
-      if (token === undefined) throw missingToken('one of any role in ADMIN_TOKENS');
       const query = new URLSearchParams({
         limit: String(MAX_EVENTS),
         ...(options.network !== undefined && { network: options.network }),
       });
-      const url = `${readAddress(options.url) ?? opsAddress(active)}/admin/events?${query.toString()}`;
-      const { events: all } = (await requestAdmin(url, token, TIMEOUT_MS)) as { readonly events: GatewayEvent[] };
+      const response = await requestAdmin(settings(), options.url, `/admin/events?${query.toString()}`);
+      const { events: all } = response as { readonly events: GatewayEvent[] };
       const found = sinceMs === undefined ? all : eventsSince(all, clock.unixMs() - sinceMs);
       out(eventsText(found, options));
     });
   return [status, explain, events];
-}
-
-function missingToken(other: string): SettingsError {
-  return new SettingsError([`ADMIN_TOKEN: expected the token of the gateway, or ${other}`]);
 }
 
 /** Fetches the active configuration from a gateway's ops port; undefined if no gateway responds. */
@@ -191,11 +180,24 @@ async function request(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-/** Sends a request to the admin API. @param body as JSON, of a POST @throws GatewayError if it is rejected */
-async function requestAdmin(url: string, token: string, timeoutMs: number, body?: string): Promise<unknown> {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const signal = AbortSignal.timeout(timeoutMs);
-  const response = await request(url, { headers, signal, ...(body !== undefined && { method: 'POST', body }) });
+/**
+ * Sends a request to the admin API.
+ * @param url of the option; undefined: the address is that of the settings
+ * @param body as JSON, of a call to explain, for which the token has the role `all`
+ * @throws SettingsError without a token, GatewayError if the request is rejected
+ */
+async function requestAdmin(active: Settings, url: string | undefined, path: string, body?: string): Promise<unknown> {
+  const token = adminTokensOf(active).find(({ role }) => body === undefined || role === 'all');
+  if (token === undefined) {
+    const other = body === undefined ? 'one of any role' : 'one of the role all';
+    throw new SettingsError([`ADMIN_TOKEN: expected the token of the gateway, or ${other} in ADMIN_TOKENS`]);
+  }
+  const init = {
+    headers: { authorization: `Bearer ${token.value}`, 'content-type': 'application/json' },
+    signal: AbortSignal.timeout(body === undefined ? TIMEOUT_MS : EXPLAIN_TIMEOUT_MS),
+    ...(body !== undefined && { method: 'POST', body }),
+  };
+  const response = await request(`${readAddress(url) ?? opsAddress(active)}${path}`, init);
   const result = (await readJson(response)) as { readonly error?: { readonly message?: string } };
   if (!response.ok)
     throw new GatewayError(rejectionText(response.status, result.error?.message), exitCodes.failed.code);

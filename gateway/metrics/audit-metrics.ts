@@ -22,6 +22,8 @@ interface LastDifference {
   readonly from: string | undefined;
 }
 
+const noCounts: AuditCounts = { outcomes: { agrees: 0, differs: 0, 'cannot-tell': 0 }, difference: undefined };
+
 /** The metrics of the audits of one network. */
 export interface NetworkAuditMetrics {
   begun(): void;
@@ -34,10 +36,7 @@ export interface NetworkAuditMetrics {
 export class AuditMetrics {
   readonly #page: Registry;
   /** Counts by network and upstream. */
-  readonly #counts = new Map<
-    string,
-    { outcomes: Record<AuditOutcome, number>; difference: LastDifference | undefined }
-  >();
+  readonly #counts = new Map<string, AuditCounts>();
 
   constructor(page: Registry) {
     this.#page = page;
@@ -51,19 +50,15 @@ export class AuditMetrics {
     for (const upstream of upstreams)
       for (const outcome of auditOutcomes) audits.labels(network, upstream, outcome).add(0);
     return {
-      begun: () => {
-        inProgress.add(1);
-      },
-      ended: () => {
-        inProgress.add(-1);
-      },
+      begun: inProgress.add.bind(inProgress, 1),
+      ended: inProgress.add.bind(inProgress, -1),
       audited: (upstream, outcome, from) => {
         audits.labels(network, upstream, outcome).add();
-        const none = { outcomes: { agrees: 0, differs: 0, 'cannot-tell': 0 }, difference: undefined };
-        const counts = this.#counts.get(keyOf(network, upstream)) ?? none;
-        counts.outcomes[outcome]++;
-        if (outcome === 'differs') counts.difference = { at: clock.now(), from };
-        this.#counts.set(keyOf(network, upstream), counts);
+        const { outcomes, difference } = this.countsOf(network, upstream) ?? noCounts;
+        this.#counts.set(keyOf(network, upstream), {
+          outcomes: { ...outcomes, [outcome]: outcomes[outcome] + 1 },
+          difference: outcome === 'differs' ? { at: clock.now(), from } : difference,
+        });
       },
     };
   }

@@ -258,8 +258,8 @@ async function openNetworks(parts: Opened<typeof openMemory> & { readonly logLev
   const compiled = { specs, checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const networks = new NetworkRegistry({ ...parts, ...compiled, shownParams }, files);
   onClose(() => networks.close());
-  const tellDrained = async (): Promise<unknown> => link?.requestOthers('drains', undefined);
-  const drains = new ActiveDrains(store, () => networks.finder.all, log, tellDrained);
+  const announceDrains = async (): Promise<unknown> => link?.requestOthers('drains', undefined);
+  const drains = new ActiveDrains(store, () => networks.finder.all, log, announceDrains);
   onClose(() => drains.close());
   link?.on('drains', () => drains.follow());
   await networks.open(configs, content);

@@ -259,7 +259,7 @@ export class Session {
   /** Never rejects. A response that needs no upstream is sent at once. */
   async #respondTo(message: Buffer): Promise<void> {
     const { account } = this.#options.keySessions.access;
-    if (!account.requests.tryEnter(account) && !(await this.#hasSlotAfterWait(message, account))) {
+    if (!account.requests.tryEnter(account) && !(await this.#waitForSlot(message, account))) {
       this.#inFlight--;
       this.#handlePending();
       return;
@@ -304,22 +304,15 @@ export class Session {
     return rejection;
   }
 
-  /** @returns false if the message is rejected, or the socket was closed */
-  async #hasSlotAfterWait(message: Buffer, account: CallerAccount): Promise<boolean> {
+  /** Waits until the key has fewer requests in flight. @returns false if the message is rejected, or the socket was closed */
+  async #waitForSlot(message: Buffer, account: CallerAccount): Promise<boolean> {
+    this.#buffers.addMessages(message.length + WAITING_MESSAGE_BYTES);
     try {
-      await this.#waitForSlot(message, account);
+      await account.requests.wait(account, Infinity, this.#caller);
       return true;
     } catch (error) {
       if (error instanceof RpcError) this.#rejectMessage(message, error);
       return false;
-    }
-  }
-
-  /** Waits until the key has fewer requests in flight. @throws RpcError, Cancelled (rejects with it) */
-  async #waitForSlot(message: Buffer, account: CallerAccount): Promise<void> {
-    this.#buffers.addMessages(message.length + WAITING_MESSAGE_BYTES);
-    try {
-      await account.requests.wait(account, Infinity, this.#caller);
     } finally {
       this.#buffers.addMessages(-message.length - WAITING_MESSAGE_BYTES);
     }
