@@ -6,6 +6,7 @@ import { docsPages } from './docs-tables.ts';
 import { findProblems } from './find-problems.ts';
 import { metricsPage } from './metrics-page.ts';
 import { readSources } from './read-sources.ts';
+import { wasmModule } from './wasm-module.ts';
 
 function isStale(path: string, text: string): boolean {
   try {
@@ -28,7 +29,7 @@ function fail(sentences: readonly string[]): void {
 }
 
 /** Writes the generated files that have changed; with `--check`, only reports them. */
-function generate(checkOnly: boolean): void {
+async function generate(checkOnly: boolean): Promise<void> {
   const sources = readSources(join(packageRoot, 'schemas'));
   const problems = findProblems(sources);
   if (problems.length > 0) {
@@ -38,19 +39,22 @@ function generate(checkOnly: boolean): void {
   const read = (path: string): string => readFileSync(join(packageRoot, path), 'utf8');
   const networks = join(packageRoot, 'networks');
   const pages = docsPages({ ...sources, networks }, read);
-  const written = [...artefacts(sources), ...pages, ['docs/reference/metrics.md', metricsPage()] as const];
+  const written = [
+    ...[...artefacts(sources), ...pages, ['docs/reference/metrics.md', metricsPage()] as const],
+    ['gateway/json/value-end.generated.ts', await wasmModule()] as const,
+  ];
   const stale = written.filter(([path, text]) => isStale(path, text));
   if (checkOnly) fail(stale.map(([path]) => `${path} is stale: run \`npm run generate\``));
   else for (const [path, text] of stale) write(path, text);
 }
 
-function main(args: readonly string[]): void {
+async function main(args: readonly string[]): Promise<void> {
   try {
-    generate(args.includes('--check'));
+    await generate(args.includes('--check'));
   } catch (error) {
     // An error in a YAML file needs its message only, not the stack.
     fail([error instanceof Error ? error.message : String(error)]);
   }
 }
 
-main(process.argv.slice(2));
+await main(process.argv.slice(2));
