@@ -25,7 +25,7 @@ it.each([
   '["\\"","\\\\","\\\\\\"]","\\u005d"]',
   '"a text of more than thirty-two bytes, with \\"quotes\\" and a backslash at its end: \\\\"',
   '[1,-2.5e3,true,null,"ü}"]',
-  `{"a":"${'b'.repeat(100)}\\"${'c]'.repeat(100)}"}`,
+  `{"a":"${'b'.repeat(100)}\\"${'c['.repeat(100)}"}`,
   `{"a":"${'['.repeat(100)}","b":[${'{},'.repeat(40)}1,${'['.repeat(70)}${']'.repeat(70)}],"c":"${'\\\\'.repeat(100)}"}`,
 ])('the end of %s is found wherever its chunks begin', (value) => {
   const bytes = Buffer.byteLength(value);
