@@ -29,7 +29,7 @@ function fail(sentences: readonly string[]): void {
 }
 
 /** Writes the generated files that have changed; with `--check`, only reports them. */
-async function generate(checkOnly: boolean): Promise<void> {
+function generate(checkOnly: boolean): void {
   const sources = readSources(join(packageRoot, 'schemas'));
   const problems = findProblems(sources);
   if (problems.length > 0) {
@@ -41,20 +41,20 @@ async function generate(checkOnly: boolean): Promise<void> {
   const pages = docsPages({ ...sources, networks }, read);
   const written = [
     ...[...artefacts(sources), ...pages, ['docs/reference/metrics.md', metricsPage()] as const],
-    ['gateway/json/value-end.generated.ts', await wasmModule()] as const,
+    ['gateway/json/value-end.generated.ts', wasmModule()] as const,
   ];
   const stale = written.filter(([path, text]) => isStale(path, text));
   if (checkOnly) fail(stale.map(([path]) => `${path} is stale: run \`npm run generate\``));
   else for (const [path, text] of stale) write(path, text);
 }
 
-async function main(args: readonly string[]): Promise<void> {
+function main(args: readonly string[]): void {
   try {
-    await generate(args.includes('--check'));
+    generate(args.includes('--check'));
   } catch (error) {
     // An error in a YAML file needs its message only, not the stack.
     fail([error instanceof Error ? error.message : String(error)]);
   }
 }
 
-await main(process.argv.slice(2));
+main(process.argv.slice(2));

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { main } from 'assemblyscript/asc';
 import { packageRoot } from '../gateway/config/package.ts';
 
 const SOURCE = 'wasm/value-end.ts';
@@ -18,31 +19,30 @@ const options = [
 ];
 
 /** The module with the WebAssembly of wasm/value-end.ts: with SIMD, and for the processors that have none. */
-export async function wasmModule(): Promise<string> {
+export function wasmModule(): string {
   return `// Generated from ${SOURCE} by \`npm run generate\`. Do not edit.
 export const withSimd =
-  '${await compile(['--enable', 'simd'])}';
+  '${compile(['--enable', 'simd'])}';
 export const withoutSimd =
-  '${await compile([])}';
+  '${compile([])}';
 `;
 }
 
-/** The code as base64. @throws if the source has an error */
-async function compile(features: readonly string[]): Promise<string> {
-  let code = '';
-  let problems = '';
-  const { error } = await main([SOURCE, ...options, ...features, '--outFile', 'code.wasm'], {
-    readFile: (name) => (name === SOURCE ? readFileSync(join(packageRoot, name), 'utf8') : null),
-    writeFile: (_, contents) => {
-      code = Buffer.from(contents).toString('base64');
-    },
-    listFiles: () => [],
-    stderr: {
-      write: (text: string) => {
-        problems += text;
-      },
-    },
-  });
-  if (error !== null) throw new Error(problems);
-  return code;
+/**
+ * The code as base64. The compiler is a program: the types of its package would replace those of Array in all files.
+ * @throws if the source has an error, which the compiler has written
+ */
+function compile(features: readonly string[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-wasm-'));
+  try {
+    const file = join(folder, 'code.wasm');
+    const compiler = join(packageRoot, 'node_modules/assemblyscript/bin/asc.js');
+    execFileSync(process.execPath, [compiler, SOURCE, ...options, ...features, '--outFile', file], {
+      cwd: packageRoot,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    return readFileSync(file).toString('base64');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
