@@ -1,79 +1,71 @@
-const QUOTE = 34;
-const BACKSLASH = 92;
-/** For shorter strings, a loop is faster than a native search. */
-const SHORT_BYTES = 32;
+import { withoutSimd, withSimd } from './value-end.generated.ts';
 
-const [OTHER, STRING, OPEN, CLOSE] = [0, 1, 2, 3];
-/** Kind of each byte outside of strings: the value that it begins or ends. */
-const kinds = new Uint8Array(256);
-kinds[QUOTE] = STRING;
-for (const bracket of Buffer.from('[{')) kinds[bracket] = OPEN;
-for (const bracket of Buffer.from(']}')) kinds[bracket] = CLOSE;
+/** Bytes that are copied into the memory of the WebAssembly at once: a value may end in the first ones. */
+const STEP_BYTES = 16_384;
+const [QUOTE, OPEN_BRACKET, OPEN_BRACE] = [34, 91, 123];
+
+/** Exports of wasm/value-end.ts. Flags are 0 or 1. */
+interface Scan {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  readonly depth: { value: number };
+  readonly isInString: { value: number };
+  readonly isEscaped: { value: number };
+  find(length: number): number;
+}
+
+/** Types of Node do not have it. */
+declare const WebAssembly: {
+  readonly Module: new (code: Buffer) => object;
+  readonly Instance: new (module: object) => { readonly exports: Scan };
+  validate(code: Buffer): boolean;
+};
+
+/** @param code base64 of a compiled wasm/value-end.ts */
+export function openScan(code: string): Scan {
+  return new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(code, 'base64'))).exports;
+}
+
+// Processors of x86-64 have had SIMD since 2008 (SSE 4.1). The default one of QEMU has none.
+const ownScan = openScan(WebAssembly.validate(Buffer.from(withSimd, 'base64')) ? withSimd : withoutSimd);
 
 /**
  * Finds the end of an object, an array or a string that arrives in chunks. It reads strings and brackets only, so that a
- * value that has an end need not be JSON.
+ * value that has an end need not be JSON. 5 MB take 1.3 ms, without SIMD 5.4 ms.
  */
 export class ValueEnd {
+  readonly #scan: Scan;
+  readonly #memory: Uint8Array;
   #depth: number;
-  #isInString = false;
-  /** An odd number of backslashes at the end of the last chunk. */
-  #isEscaped = false;
+  #isInString = 0;
+  #isEscaped = 0;
 
   /** @param depth of the objects and arrays that have begun already */
-  constructor(depth = 0) {
+  constructor(depth = 0, scan = ownScan) {
     this.#depth = depth;
+    this.#scan = scan;
+    this.#memory = new Uint8Array(scan.memory.buffer);
   }
 
   /** Whether a value that begins with this byte has an end of its own. */
   static isFoundFor(firstByte: number | undefined): boolean {
-    const kind = kinds[firstByte ?? 0];
-    return kind === STRING || kind === OPEN;
+    return firstByte === QUOTE || firstByte === OPEN_BRACKET || firstByte === OPEN_BRACE;
   }
 
   /** @returns the position after the last byte of the value; -1: it has not ended */
   find(bytes: Buffer): number {
-    const { length } = bytes;
-    let depth = this.#depth;
-    let isInString = this.#isInString;
-    let at = 0;
-    for (;;) {
-      if (isInString) {
-        const near = at + SHORT_BYTES < length ? at + SHORT_BYTES : length;
-        let quote = at;
-        while (quote < near && bytes[quote] !== QUOTE) quote++;
-        if (quote === near || quote === 0 || bytes[quote - 1] === BACKSLASH) quote = this.#findQuote(bytes, at);
-        if (quote === -1) break;
-        at = quote + 1;
-        isInString = false;
-        if (depth === 0) return at;
-      }
-      while (at < length && kinds[bytes[at] as number] === OTHER) at++;
-      if (at >= length) break;
-      const kind = kinds[bytes[at++] as number];
-      if (kind === STRING) isInString = true;
-      else if (kind === OPEN) depth++;
-      else if (--depth <= 0) return at;
+    const { depth, isInString, isEscaped } = this.#scan;
+    depth.value = this.#depth;
+    isInString.value = this.#isInString;
+    isEscaped.value = this.#isEscaped;
+    for (let at = 0; at < bytes.length; at += STEP_BYTES) {
+      const step = bytes.subarray(at, at + STEP_BYTES);
+      this.#memory.set(step);
+      const end = this.#scan.find(step.length);
+      if (end !== -1) return at + end;
     }
-    this.#depth = depth;
-    this.#isInString = isInString;
+    this.#depth = depth.value;
+    this.#isInString = isInString.value;
+    this.#isEscaped = isEscaped.value;
     return -1;
-  }
-
-  /** The position of the closing quote; -1: the string has not ended. @param start of the string in this chunk */
-  #findQuote(bytes: Buffer, start: number): number {
-    let at = bytes.indexOf(QUOTE, start);
-    while (at !== -1 && this.#isEscapedAt(bytes, at, start)) at = bytes.indexOf(QUOTE, at + 1);
-    this.#isEscaped = at === -1 && this.#isEscapedAt(bytes, bytes.length, start);
-    return at;
-  }
-
-  /** Whether the byte is after an odd number of backslashes. @param start of the string in this chunk */
-  #isEscapedAt(bytes: Buffer, at: number, start: number): boolean {
-    let before = at - 1;
-    while (before >= start && bytes[before] === BACKSLASH) before--;
-    const isOdd = (at - 1 - before) % 2 === 1;
-    // The string began in an earlier chunk.
-    return before < start && start === 0 ? isOdd !== this.#isEscaped : isOdd;
   }
 }

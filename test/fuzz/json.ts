@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
-import { differenceIn, randomJson } from '../json/fuzz-json.ts';
+import { differenceIn, endDifferenceIn, randomJson } from '../json/fuzz-json.ts';
 import { Random } from './random.ts';
 
 /*
  * npm run test:all -- fuzz-json [--seed N] [--inputs M]
  *
- * Compares the reader of JSON bytes with JSON.parse.
+ * Compares the reader of JSON bytes with JSON.parse, and the end of a value that WebAssembly finds with that of tokens.
  */
 
 const { values } = parseArgs({
@@ -20,7 +20,7 @@ let bytes = 0;
 for (; inputs < Number(values.inputs) && findings < MAX_FINDINGS; inputs++) {
   const input = randomJson(random);
   bytes += input.length;
-  const difference = differenceIn(input);
+  const difference = differenceIn(input) ?? endDifferenceIn(input, random);
   if (difference === undefined) continue;
   findings++;
   console.log(`input ${inputs}: ${difference}: ${JSON.stringify(input.toString('latin1'))}`);

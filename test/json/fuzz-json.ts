@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { JsonReader, NotJson } from '../../gateway/json/json-reader.ts';
 import { exceeds } from '../../gateway/json/nesting.ts';
+import { withoutSimd, withSimd } from '../../gateway/json/value-end.generated.ts';
+import { openScan, ValueEnd } from '../../gateway/json/value-end.ts';
 import type { Random } from '../fuzz/random.ts';
 
 const SPACES = ['', '', '', '', ' ', '\n', '\t', '\r\n', '  '];
@@ -53,6 +55,40 @@ export function differenceIn(bytes: Buffer): string | undefined {
   }
   if (expected.error === undefined) return `is JSON, but has an error at ${read.errorAt}`;
   return misplaced(bytes, read.errorAt);
+}
+
+/** Both forms of the WebAssembly that finds the end of a value. */
+export const scans = { withSimd: openScan(withSimd), withoutSimd: openScan(withoutSimd) };
+
+/** Compares the end of the first value, whose bytes arrive in random chunks. @returns what differs, or undefined */
+export function endDifferenceIn(bytes: Buffer, random: Random): string | undefined {
+  const expected = firstEnd(bytes.toString('latin1'));
+  const cuts = Array.from({ length: random.below(4) }, () => random.below(bytes.length + 1)).sort((a, b) => a - b);
+  for (const [name, scan] of Object.entries(scans)) {
+    const valueEnd = new ValueEnd(0, scan);
+    let end = -1;
+    let start = 0;
+    for (const cut of [...cuts, bytes.length]) {
+      const found = end === -1 ? valueEnd.find(bytes.subarray(start, cut)) : -1;
+      if (found !== -1) end = start + found;
+      start = cut;
+    }
+    if (end !== expected)
+      return `${name} finds the end at ${end} in place of ${expected}, in chunks up to ${cuts.join()}`;
+  }
+  return undefined;
+}
+
+/** The position after the first string, object or array. -1: there is none, or it has no end. */
+function firstEnd(text: string): number {
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[^])*"|["[\]{}]/g)) {
+    if (token === '[' || token === '{') depth++;
+    else if (token === ']' || token === '}') depth--;
+    else if (token === '"') return -1;
+    if (depth <= 0) return index + token.length;
+  }
+  return -1;
 }
 
 /** Whether the nesting that is counted before parsing is that of the tokens. */
