@@ -36,7 +36,7 @@ import { POLL_TOPIC, type PollMessage } from '../upstreams/health/own-requests.t
 import { normalise } from '../normalise/normalise.ts';
 import { PartCache } from '../ranges/part-cache.ts';
 import { RangeLimits } from '../ranges/range-limits.ts';
-import { RangedMethod } from '../ranges/ranged-method.ts';
+import type { RangedMethod } from '../ranges/ranged-method.ts';
 import { FailsafeTable } from '../routing/failsafe-table.ts';
 import { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
@@ -231,14 +231,14 @@ export class OpenNetwork implements Network {
     rangeLimits.set(spec.name, limits);
     const network = `${config.slug}:${config.chainId}`;
     const count = metrics.cacheMetric(config.slug, label);
-    return new RangedMethod({
+    return {
       ...{ spec, limits, bounds, final },
       blockByNumber: specOf(nodeMethods.blockByNumber, specs),
       candidates: router.options.permitted.candidatesOf(spec.name) ?? router.all,
       head: () => chain.view.number,
       metrics: metrics.routing.rangeMetrics(config.slug),
       cache: cache && final && new PartCache({ cache, durable, final, network, method: spec.name, count }),
-    });
+    };
   }
 }
 
