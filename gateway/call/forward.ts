@@ -1,6 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
+import type { RangePart } from '../upstreams/range-part.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blockOfHash, blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
@@ -10,7 +11,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
 import { awaitNewer } from './await-newer.ts';
-import { Call, type RangePart } from './call.ts';
+import { Call } from './call.ts';
 import type { CoalescedCalls } from './coalesce.ts';
 import { exhausted } from './exhausted.ts';
 import { inTime, untilDeadline } from './in-time.ts';

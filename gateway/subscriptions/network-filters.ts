@@ -1,7 +1,7 @@
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
-import type { Holder } from '../memory/holder.ts';
+import { Reservation } from '../memory/reservation.ts';
 import type { FilterAction, FilterKind } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -10,7 +10,7 @@ import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import type { FilterPeers, FilterRequest, FoundFilter } from './filter-peers.ts';
 import { countValues, parseLogFilter, type FilterParams } from '../chain/logs/log-filter.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
-import { PolledFilter, type FilterMemory } from './polled-filter.ts';
+import { PolledFilter } from './polled-filter.ts';
 import { costOf, verifiedLike, type LevelOf, type SubscriptionParams } from './subscription-params.ts';
 
 export interface NetworkFiltersOptions {
@@ -118,7 +118,8 @@ export class NetworkFilters {
     this.#removeOldest(keyId, MAX_COST_PER_KEY - costOf(subscription));
     const release = keepValues(subscription, share, this.#parts.kept, FILTER_BYTES);
     const remove = (): boolean => this.#removeFilter(keyId, filter.id);
-    const memory = this.#memoryOf(share.holder);
+    const { memory: budget } = this.#parts.kept;
+    const memory = budget && new Reservation(budget, share.holder);
     const filter = new PolledFilter(params ?? {}, subscription, memory, remove, this.#parts.peers?.worker);
     filter.owner = share.name;
     filter.holder = share.holder.name;
@@ -149,14 +150,6 @@ export class NetworkFilters {
       cost -= costOf(oldest.subscription);
       this.#removeFilter(keyId, id);
     }
-  }
-
-  #memoryOf(holder: Holder): FilterMemory {
-    const { memory } = this.#parts.kept;
-    return {
-      take: (bytes) => memory?.take(holder, bytes),
-      release: (bytes) => memory?.add(holder, -bytes),
-    };
   }
 
   async #handleAtPeer(
