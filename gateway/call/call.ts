@@ -9,6 +9,7 @@ import type { Reservation } from '../memory/reservation.ts';
 import type { AccessLogEntry } from '../observability/access-log.ts';
 import type { CallRecord, RecordPrinter } from '../observability/call-record.ts';
 import type { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
+import type { RangePart } from '../upstreams/range-part.ts';
 import type { Work } from '../verify/evidence/evidence.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -36,21 +37,6 @@ export interface IgnoredFailure {
   readonly upstream: Upstream;
   readonly outcome: FailedOutcome;
   readonly failed: FailedCall;
-}
-
-/** What a call with a list learns from each upstream: `ranges/` which ranges it allows, `subscriptions/` whose list it is. */
-export interface RangePart {
-  /** Selected first, unless it has a skip reason. */
-  readonly first: Upstream | undefined;
-  /** `allows` was false for an upstream that would have been selected. */
-  readonly hasSkipped: boolean;
-  /** Whether the upstream may get the call. */
-  allows(upstream: Upstream): boolean;
-  /** The upstream returned that the range or its result is too large. */
-  refused(upstream: Upstream, response: UpstreamResponse | undefined): void;
-  /** The upstream returned nothing usable. */
-  failed(upstream: Upstream): void;
-  returned(upstream: Upstream): void;
 }
 
 /** The parameters of a call with the number or the hash of a block in place of its tag. */

@@ -6,7 +6,6 @@ import { infuraErrors, RpcError, type InfuraError } from '../jsonrpc/errors.ts';
 import type { ChargeOutcome } from '../limits/account-units.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import type { ReplaceableConfig } from '../network-files/network-config.ts';
-import type { PartCharges } from '../ranges/range-run.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { roundUnits } from '../spec/request-units.ts';
 import type { Call, CallContext } from './call.ts';
@@ -158,7 +157,7 @@ function detailOf({ reason, units, available, allowance, waitS }: Shortage): str
 }
 
 /** Charges the key for the parts of a range, as if the caller had sent them: for what they cost beyond the call. */
-export class ChargedParts implements PartCharges {
+export class ChargedParts {
   readonly #call: Call;
   readonly #context: CallContext;
   /** Units that are charged already, of the call at first. */
@@ -170,6 +169,7 @@ export class ChargedParts implements PartCharges {
     this.#credit = call.requestUnits ?? 0;
   }
 
+  /** @param params of the call of a part @returns the limit of the key that does not allow it now */
   async charge(params: readonly unknown[]): Promise<Shortage | undefined> {
     const units = this.#unitsOf(params);
     const fromCredit = Math.min(units, this.#credit);
@@ -182,6 +182,7 @@ export class ChargedParts implements PartCharges {
     return shortage;
   }
 
+  /** The call was refused as too large: what it cost is for later ones. */
   refund(params: readonly unknown[]): void {
     this.#credit += this.#unitsOf(params);
   }

@@ -100,8 +100,8 @@ export function recordFailedAttempt(call: Call, upstream: Upstream, outcome: Fai
   const failed = failedCall(call, startedAt);
   recordOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark, failed);
   keepIgnored(call, upstream, outcome, failed);
-  if (outcome.failure === 'too-large') range?.refused(upstream, outcome.response);
-  else range?.failed(upstream);
+  if (outcome.failure === 'too-large') range?.refused?.(upstream, outcome.response);
+  else range?.failed?.(upstream);
   if (isMissingData(call, outcome)) recordMissingData(call, upstream);
 }
 
@@ -119,8 +119,8 @@ export function recordNoResponse(call: Call, upstream: Upstream, error: unknown,
   const failure = isTooLarge ? new UpstreamFailure('too-large', error.message) : error;
   const outcome = recordFailure(upstream, method.name, failure, failed);
   keepIgnored(call, upstream, outcome, failed);
-  if (isTooLarge) range.refused(upstream, undefined);
-  else range.failed(upstream);
+  if (isTooLarge) range.refused?.(upstream, undefined);
+  else range.failed?.(upstream);
   return outcome;
 }
 

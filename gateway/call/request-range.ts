@@ -1,55 +1,66 @@
 import type { NetworkResponse } from '../cache/response-cache.ts';
-import { weaker, type Proof } from '../jsonrpc/proof.ts';
-import type { RangeSender } from '../ranges/range-run.ts';
+import { clock } from '../clock/clock.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { blocksIn, type BlockRange } from '../ranges/pending-ranges.ts';
+import { readRangeFilter, type RangeFilter } from '../ranges/range-filter.ts';
+import { MAX_PARTS } from '../ranges/range-limits.ts';
 import type { RangedMethod } from '../ranges/ranged-method.ts';
-import { canCoalesce } from '../spec/method-group.ts';
-import type { Cancellation } from '../upstreams/transport/cancellation.ts';
-import { complete } from '../upstreams/transport/flowing-result.ts';
+import { SentRange } from '../ranges/sent-range.ts';
+import { rangeOf } from '../spec/count-params.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call, CallContext } from './call.ts';
-import { ChargedParts } from './charge.ts';
-import { forward } from './forward.ts';
-import { usableForRange } from './select.ts';
-import { nameOf, sendAlone, sendCoalesced } from './send.ts';
+import { RangeCall } from './range-call.ts';
+import { requestInParts } from './range-run.ts';
 
-/** Sends a call with a range of blocks as it is, or in parts. @throws RpcError, Cancelled (rejects with it) */
-export function requestRange(call: Call, context: CallContext, ranges: RangedMethod): Promise<NetworkResponse> {
-  const { params, text, deadline, record, router, method } = call;
-  const { access, caller, reservation } = context;
-  const { account, bounds } = access;
-  const isVerified = call.verification !== undefined;
-  /** The weakest of all parts; undefined: none has arrived. */
-  let proof: Proof | undefined;
-  const send = async (part: Call, partCaller: Cancellation): Promise<NetworkResponse> => {
-    if (!canCoalesce(method)) return sendAlone(part, partCaller);
-    const response = await sendCoalesced(part, nameOf(part), context, partCaller, forward);
-    if (isVerified) proof = weaker(proof, complete(response).proof ?? 'no');
-    return response;
-  };
-  const sender: RangeSender = {
-    candidatesFor: (lowest, highest) => usableForRange(router, method, lowest, highest),
-    sendWhole: (range) => {
-      const whole = call.derive(method, params, text);
-      whole.canFlow = call.canFlow;
-      whole.range = range;
-      whole.record = record;
-      return send(whole, caller);
-    },
-    sendPart: (partParams, partText, range, partCaller, ofPart) => {
-      const part = call.derive(method, partParams, partText);
-      part.range = range;
-      part.record = ofPart;
-      return send(part, partCaller).then(complete);
-    },
-    fetchBlock: (blockByNumber, block, cancellation) => {
-      const fetch = call.derive(blockByNumber, [block, false]);
-      // It only divides the range: each part is proven.
-      fetch.verification = undefined;
-      fetch.cancellation = cancellation;
-      return forward(fetch).then(complete);
-    },
-  };
-  const charges = new ChargedParts(call, context);
-  const ranged = { params, text, deadline, caller, account, bounds, reservation, record, charges, sender, isVerified };
-  const response = ranges.request(ranged);
-  return isVerified ? response.then((whole) => ({ ...whole, proof: proof ?? 'no' })) : response;
+/**
+ * Sends a call with a range of blocks as it is while an upstream allows its range, and in parts otherwise.
+ * @throws RpcError, Cancelled (rejects with it)
+ */
+export async function requestRange(call: Call, context: CallContext, ranged: RangedMethod): Promise<NetworkResponse> {
+  const request = new RangeCall(call, context);
+  const response = await requestWholeOrParts(request, ranged);
+  const proven = { ...response, proof: request.proof ?? 'no' };
+  return call.verification === undefined ? response : proven;
+}
+
+async function requestWholeOrParts(request: RangeCall, ranged: RangedMethod): Promise<NetworkResponse> {
+  const { spec, head, limits } = ranged;
+  const { params, record } = request.call;
+  // The call as a whole is not: its parts may be.
+  record?.cached('not-cacheable');
+  const filter = readRangeFilter(spec, params);
+  if (filter === undefined) return request.sendWhole(undefined);
+  const estimate = rangeOf(params[spec.splits ?? 0], head());
+  const range = { from: Number(estimate?.from ?? 0n), to: Number(estimate?.to ?? 0n) };
+  checkParts(range, request, ranged);
+  const first = firstFor(range, filter, request, ranged);
+  if (first === 'none') return requestInParts(ranged, request, filter, undefined);
+  try {
+    return await request.sendWhole(new SentRange(range, first, limits, filter));
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.reason !== 'request-too-large') throw error;
+    checkParts(range, request, ranged);
+    return requestInParts(ranged, request, filter, error);
+  }
+}
+
+/** @throws RpcError if the range has too many parts */
+function checkParts(range: BlockRange, request: RangeCall, { limits }: RangedMethod): void {
+  if (limits.isEmpty || blocksIn(range) <= MAX_PARTS) return;
+  const candidates = request.candidatesFor(range.from, range.to);
+  if (candidates.length > 0) limits.checkParts(candidates, range, clock.now());
+}
+
+/** The first upstream that allows the range. Undefined: by the ranking alone; `none`: no upstream allows it. */
+function firstFor(
+  range: BlockRange,
+  filter: RangeFilter,
+  request: RangeCall,
+  { limits }: RangedMethod,
+): Upstream | 'none' | undefined {
+  if (limits.isEmpty || blocksIn(range) < 2) return undefined;
+  const candidates = request.candidatesFor(range.from, range.to);
+  if (candidates.length === 0) return undefined;
+  const now = clock.now();
+  return candidates.find((one) => limits.widestFor(one, filter.key, now) >= blocksIn(range)) ?? 'none';
 }

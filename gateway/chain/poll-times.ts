@@ -92,13 +92,9 @@ export function untilNextBlockMs(
   if (last === undefined || blockMs === undefined || blockMs < expectedMinMs) return undefined;
   const stepMs = clamp(blockMs * STEP_SHARE, MIN_STEP_MS, MAX_STEP_MS);
   const recent = heads.slice(-REGULAR_BLOCKS - 1);
-  const isRegular = recent.every(({ number, at }, index) => {
-    const expectedMs = blockMs * (recent.length - 1 - index);
-    return (
-      number === last.number - BigInt(recent.length - 1 - index) &&
-      Math.abs(last.at - at - expectedMs) <= MAX_STEPS * stepMs
-    );
-  });
+  const isRegular = recent.every(
+    ({ number, at }) => Math.abs(last.at - at - blockMs * Number(last.number - number)) <= MAX_STEPS * stepMs,
+  );
   const leftMs = last.at + blockMs - now;
   if (!isRegular || recent.length <= REGULAR_BLOCKS || leftMs < -MAX_STEPS * stepMs) return undefined;
   return Math.max(leftMs - stepMs, stepMs);

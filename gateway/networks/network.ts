@@ -38,7 +38,7 @@ import { Differences } from '../observability/differences.ts';
 import type { ShownParams } from '../observability/shown-params.ts';
 import { PartCache } from '../ranges/part-cache.ts';
 import { RangeLimits } from '../ranges/range-limits.ts';
-import { RangedMethod } from '../ranges/ranged-method.ts';
+import type { RangedMethod } from '../ranges/ranged-method.ts';
 import { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import { FailsafeTable } from '../routing/failsafe-table.ts';
 import { compileBounds } from '../spec/bounds.ts';
@@ -175,12 +175,12 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     rangeLimits.set(spec.name, limits);
     const network = `${slug}:${chainId}`;
     const count = parts.metrics.cacheMetric(slug, label);
-    return new RangedMethod({
+    return {
       ...{ spec, limits, bounds, final, head, metrics },
       blockByNumber: specOf(nodeMethods.blockByNumber, specs),
       candidates: permitted.candidatesOf(spec.name) ?? router.all,
       cache: cache && final && new PartCache({ cache, durable, final, network, method: spec.name, count }),
-    });
+    };
   };
   /** A call of a development node may change the chain, or remove blocks from it. */
   const afterCallOf = (spec: MethodSpec): (() => void) | undefined => {

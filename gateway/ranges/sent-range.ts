@@ -2,13 +2,14 @@ import { clock } from '../clock/clock.ts';
 import type { NetworkMetrics } from '../metrics/series.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { RangePart } from '../upstreams/range-part.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { blocksIn, type BlockRange } from './pending-ranges.ts';
 import type { RangeFilter } from './range-filter.ts';
 import type { RangeLimits } from './range-limits.ts';
 
 /** A range that is sent in one call, which may be a part of a larger one. Records at the limits what upstreams return to it. */
-export class SentRange {
+export class SentRange implements RangePart {
   readonly range: BlockRange;
   /** Selected first, unless it has a skip reason. */
   readonly first: Upstream | undefined;

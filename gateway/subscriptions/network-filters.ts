@@ -1,7 +1,7 @@
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
-import type { Account } from '../admission/account.ts';
+import { Reservation } from '../memory/reservation.ts';
 import type { FilterAction, FilterKind } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -10,7 +10,7 @@ import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import type { FilterPeers, FilterRequest, FoundFilter } from './filter-peers.ts';
 import { countValues, parseLogFilter, type FilterParams } from '../chain/logs/log-filter.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
-import { PolledFilter, type FilterMemory } from './polled-filter.ts';
+import { PolledFilter } from './polled-filter.ts';
 import { costOf, verifiedLike, type LevelOf, type SubscriptionParams } from './subscription-params.ts';
 
 export interface NetworkFiltersOptions {
@@ -118,7 +118,8 @@ export class NetworkFilters {
     this.#removeOldest(keyId, MAX_COST_PER_KEY - costOf(subscription));
     const release = keepValues(subscription, account, this.#parts.kept, FILTER_BYTES);
     const remove = (): boolean => this.#removeFilter(keyId, filter.id);
-    const memory = this.#memoryOf(account);
+    const { memory: budget } = this.#parts.kept;
+    const memory = budget && new Reservation(budget, account);
     const filter = new PolledFilter(params ?? {}, subscription, memory, remove, this.#parts.peers?.worker);
     filter.owner = account.payer.name;
     filter.account = account.name;
@@ -149,14 +150,6 @@ export class NetworkFilters {
       cost -= costOf(oldest.subscription);
       this.#removeFilter(keyId, id);
     }
-  }
-
-  #memoryOf(account: Account): FilterMemory {
-    const { memory } = this.#parts.kept;
-    return {
-      take: (bytes) => memory?.take(account, bytes),
-      release: (bytes) => memory?.add(account, -bytes),
-    };
   }
 
   async #handleAtPeer(

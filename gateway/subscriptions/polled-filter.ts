@@ -1,4 +1,5 @@
 import { clock, type Timer } from '../clock/clock.ts';
+import type { Reservation } from '../memory/reservation.ts';
 import type { VerifyLevel } from '../network-files/options/verify-option.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { makeId } from './subscription.ts';
@@ -13,12 +14,7 @@ const MAX_WAIT_MS = 300;
 /** Limit of buffered characters. A hundred filters of a key with 400,000 each are 40 MB. */
 const MAX_PENDING_CHARS = 400_000;
 
-/** Bytes of one key in the memory budget. */
-export interface FilterMemory {
-  /** @throws RpcError if the budget has no bytes left for the key */
-  take(bytes: number): void;
-  release(bytes: number): void;
-}
+type FilterMemory = Pick<Reservation, 'take' | 'giveBack'>;
 
 /** Buffers the results of one subscription until the caller polls them. */
 export class PolledFilter implements Subscriber {
@@ -36,7 +32,7 @@ export class PolledFilter implements Subscriber {
   /** Releases what was accounted for the filter itself. */
   release: () => void = () => undefined;
   readonly #remove: () => void;
-  readonly #memory: FilterMemory;
+  readonly #memory: FilterMemory | undefined;
   readonly #idleTimer: Timer;
   #pending: string[] = [];
   #pendingChars = 0;
@@ -50,7 +46,7 @@ export class PolledFilter implements Subscriber {
   constructor(
     filterParams: FilterParams,
     subscription: SubscriptionParams,
-    memory: FilterMemory,
+    memory: FilterMemory | undefined,
     remove: () => void,
     worker?: number,
   ) {
@@ -76,7 +72,7 @@ export class PolledFilter implements Subscriber {
 
   #takePending(): readonly string[] {
     const taken = this.#pending;
-    this.#memory.release(this.#pendingChars);
+    this.#memory?.giveBack(this.#pendingChars);
     this.#pending = [];
     this.#pendingChars = 0;
     return taken;
@@ -105,7 +101,7 @@ export class PolledFilter implements Subscriber {
     }
     // Taking the bytes may have removed the filter, to free memory.
     if (this.#isGone()) {
-      this.#memory.release(chars);
+      this.#memory?.giveBack(chars);
       return;
     }
     this.#pending.push(...texts);
@@ -120,7 +116,7 @@ export class PolledFilter implements Subscriber {
 
   #reserve(bytes: number): boolean {
     try {
-      this.#memory.take(bytes);
+      this.#memory?.take(bytes);
       return true;
     } catch (error) {
       if (error instanceof RpcError) return false;

@@ -20,7 +20,7 @@ describe('a poll of a filter without results', () => {
   let timers: HeldTimers;
   beforeEach(() => {
     timers = holdTimers('setTimeout');
-    const memory = { take: () => undefined, release: () => undefined };
+    const memory = { take: () => undefined, giveBack: () => undefined };
     filter = new PolledFilter({}, { kind: 'logs', filter: parseLogFilter({}) }, memory, () => undefined);
   });
   afterEach(() => {
@@ -65,7 +65,7 @@ describe('what a filter buffers', () => {
       take: (bytes: number) => {
         memory.take(key, bytes);
       },
-      release: (bytes: number) => {
+      giveBack: (bytes: number) => {
         memory.add(key, -bytes);
       },
     };

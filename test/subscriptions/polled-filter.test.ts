@@ -8,7 +8,7 @@ it('releases the bytes of results for which it was removed', () => {
       taken += bytes;
       filter.close();
     },
-    release: (bytes: number) => void (taken -= bytes),
+    giveBack: (bytes: number) => void (taken -= bytes),
   };
   const filter = new PolledFilter({}, { kind: 'newPendingTransactions', isFull: false }, memory, () => undefined);
   filter.deliver(['"0x01"']);

@@ -1,20 +1,11 @@
 import { clock } from '../../clock/clock.ts';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import type { Header } from '../../chain/header.ts';
+import type { RangePart } from '../../upstreams/range-part.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { parseResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { EventLog } from '../../chain/logs/log-filter.ts';
 import { LogsBloom, type BloomDifference } from '../../chain/logs/logs-bloom.ts';
-
-/** Part of `RangePart` in call/. */
-export interface AskedUpstreams {
-  readonly first: undefined;
-  readonly hasSkipped: boolean;
-  allows(upstream: object): boolean;
-  refused(): void;
-  failed(): void;
-  returned(upstream: object): void;
-}
 
 /** The part of the upstreams that log requests use. */
 export interface LogSource {
@@ -23,7 +14,7 @@ export interface LogSource {
     method: MethodSpec,
     params: readonly unknown[],
     deadline: number,
-    asked?: AskedUpstreams,
+    asked?: RangePart,
   ): Promise<UpstreamResponse>;
 }
 
@@ -165,9 +156,7 @@ interface Offer {
 }
 
 /** The lists of one block that differ from its bloom filter, by upstream. Upstreams that have offered one are not asked again. */
-class Offers implements AskedUpstreams {
-  readonly first = undefined;
-  readonly hasSkipped = false;
+class Offers implements RangePart {
   /** The last list is of an upstream that had offered none. */
   hasNew = false;
   readonly #offers = new Map<object | undefined, Offer>();
@@ -179,14 +168,6 @@ class Offers implements AskedUpstreams {
 
   allows(upstream: object): boolean {
     return !this.#excluded.has(upstream);
-  }
-
-  refused(): void {
-    // Another upstream is asked.
-  }
-
-  failed(): void {
-    // Another upstream is asked.
   }
 
   returned(upstream: object): void {

@@ -1,17 +1,26 @@
 import { clock } from '../clock/clock.ts';
-import type { CallerAccount } from '../admission/caller-account.ts';
-import type { FinalChain } from '../cache/final-chain.ts';
 import type { CompleteResponse, NetworkResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import type { Shortage } from '../limits/limit-state.ts';
-import type { Reservation } from '../memory/reservation.ts';
-import type { NetworkMetrics } from '../metrics/series.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import { mergeLogs } from '../normalise/results/merge-logs.ts';
 import type { CallRecord } from '../observability/call-record.ts';
-import { lower, type Bounds } from '../spec/bounds.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
+import { bytesOf, countElements, elementsIn } from '../ranges/list-bytes.ts';
+import type { FoundPart, PartCache } from '../ranges/part-cache.ts';
+import { narrowerThan } from '../ranges/part-widths.ts';
+import { blocksIn, PendingRanges, type BlockRange } from '../ranges/pending-ranges.ts';
+import {
+  hex,
+  resolveRange,
+  type FetchBlockOfCall,
+  type RangeFilter,
+  type ResolvedRange,
+} from '../ranges/range-filter.ts';
+import { MAX_PARTS, TOO_MANY_PARTS } from '../ranges/range-limits.ts';
+import type { RangedMethod } from '../ranges/ranged-method.ts';
+import { ReceivedParts } from '../ranges/received-parts.ts';
+import { SentRange } from '../ranges/sent-range.ts';
+import { lower } from '../spec/bounds.ts';
 import { Cancelled, Cancellation } from '../upstreams/transport/cancellation.ts';
 import {
   MIN_ATTEMPT_MS,
@@ -21,79 +30,7 @@ import {
 } from '../upstreams/transport/upstream-response.ts';
 import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { bytesOf, countElements, elementsIn } from './list-bytes.ts';
-import type { FoundPart, PartCache } from './part-cache.ts';
-import { narrowerThan } from './part-widths.ts';
-import { blocksIn, PendingRanges, type BlockRange } from './pending-ranges.ts';
-import { hex, resolveRange, type FetchBlockOfCall, type RangeFilter, type ResolvedRange } from './range-filter.ts';
-import { MAX_PARTS, TOO_MANY_PARTS, type RangeLimits } from './range-limits.ts';
-import { ReceivedParts } from './received-parts.ts';
-import { SentRange } from './sent-range.ts';
-
-/** Options of the calls of one method with ranges. */
-export interface RangedMethodOptions {
-  readonly spec: MethodSpec;
-  /** The method that requests a block by its number or tag. */
-  readonly blockByNumber: MethodSpec;
-  readonly limits: RangeLimits<Upstream>;
-  /** The upstreams that may get calls of the method. */
-  readonly candidates: readonly Upstream[];
-  readonly head: () => bigint | undefined;
-  /** Bounds of the network. */
-  readonly bounds: Bounds;
-  readonly final: FinalChain | undefined;
-  /** Undefined: parts are not cached. */
-  readonly cache: PartCache | undefined;
-  readonly metrics: NetworkMetrics;
-}
-
-/** A call of a caller. */
-export interface RangedCall {
-  readonly params: readonly unknown[];
-  /** `params` as JSON text. */
-  readonly text: string;
-  readonly deadline: number;
-  readonly caller: Cancellation;
-  readonly account: CallerAccount;
-  /** Bounds of the key. */
-  readonly bounds: Bounds | undefined;
-  readonly reservation: Reservation | undefined;
-  readonly record: CallRecord | undefined;
-  readonly charges: PartCharges;
-  readonly sender: RangeSender;
-  /** The parts are proven, which cached parts are not. */
-  readonly isVerified: boolean;
-}
-
-/** Charges the key for the calls of parts. */
-export interface PartCharges {
-  /** @param params of the call of a part @returns the limit of the key that does not allow it now */
-  charge(params: readonly unknown[]): Promise<Shortage | undefined>;
-  /** The call was refused as too large: what it cost is for later ones. */
-  refund(params: readonly unknown[]): void;
-}
-
-/** Sends what a call with a range needs. Each function rejects with RpcError or Cancelled. */
-export interface RangeSender {
-  /** The upstreams to which a call for these blocks can be sent now. */
-  readonly candidatesFor: (lowest: number, highest: number) => Upstream[];
-  /** Sends the call as it is. @param range undefined: it has no known size */
-  readonly sendWhole: (range: SentRange | undefined) => Promise<NetworkResponse>;
-  /** @param text `params` as JSON text @param range undefined: it has no known size */
-  readonly sendPart: (
-    params: readonly unknown[],
-    text: string,
-    range: SentRange | undefined,
-    caller: Cancellation,
-    record: CallRecord | undefined,
-  ) => Promise<CompleteResponse>;
-  /** @param block a number or tag */
-  readonly fetchBlock: (
-    blockByNumber: MethodSpec,
-    block: string,
-    cancellation: Cancellation,
-  ) => Promise<UpstreamResponse>;
-}
+import type { RangeCall } from './range-call.ts';
 
 /** Requests of one run at once, for each upstream that can have parts. */
 const MAX_PER_UPSTREAM = 4;
@@ -120,42 +57,43 @@ class FailedPart extends Error {
  * @throws RpcError, Cancelled (rejects with it)
  */
 export async function requestInParts(
-  method: RangedMethodOptions,
-  call: RangedCall,
+  method: RangedMethod,
+  request: RangeCall,
   filter: RangeFilter,
   refusal: RpcError | undefined,
 ): Promise<NetworkResponse> {
   if (refusal !== undefined && limitKindOf(refusal.message) === 'none') throw refusal;
-  const cancellation = new Cancellation(call.account);
-  call.caller.add(cancellation);
+  const { call, context } = request;
+  const cancellation = new Cancellation(context.access.account);
+  context.caller.add(cancellation);
   try {
-    const fetch: FetchBlockOfCall = (block) => fetchBlock(method, call, cancellation, block);
+    const fetch: FetchBlockOfCall = (block) => fetchBlock(method, request, cancellation, block);
     const resolving = resolveRange(filter, fetch, (block) => isFinal(method, block));
     const range = await resolving.catch((error: unknown) => {
       throw refusal === undefined || error instanceof Cancelled ? (error as Error) : refusal;
     });
-    if (range.to >= range.from) return await new RangeRun(method, call, filter, range, cancellation).run(refusal);
+    if (range.to >= range.from) return await new RangeRun(method, request, filter, range, cancellation).run(refusal);
     if (refusal !== undefined) throw refusal;
-    return await call.sender.sendPart(call.params, call.text, undefined, cancellation, call.record);
+    return await request.sendPart(call.params, call.text, undefined, cancellation, call.record);
   } catch (error) {
     if (error instanceof FailedPart) return error.response;
     throw error;
   } finally {
-    call.caller.delete(cancellation);
+    context.caller.delete(cancellation);
   }
 }
 
-function isFinal({ final }: RangedMethodOptions, block: number): boolean {
+function isFinal({ final }: RangedMethod, block: number): boolean {
   return final?.includes(BigInt(block), clock.now()) === true;
 }
 
 async function fetchBlock(
-  { blockByNumber }: RangedMethodOptions,
-  { sender }: RangedCall,
+  { blockByNumber }: RangedMethod,
+  request: RangeCall,
   cancellation: Cancellation,
   block: string,
 ): ReturnType<FetchBlockOfCall> {
-  const response = parseResponse(await sender.fetchBlock(blockByNumber, block, cancellation));
+  const response = parseResponse(await request.fetchBlock(blockByNumber, block, cancellation));
   if (response.kind === 'error') throw new FailedPart(response);
   const { number, hash } = (response.result ?? {}) as { readonly number?: unknown; readonly hash?: unknown };
   return typeof number === 'string' && typeof hash === 'string' ? { number: Number(number), hash } : undefined;
@@ -167,8 +105,8 @@ async function fetchBlock(
  * all parts have arrived from one chain.
  */
 class RangeRun {
-  readonly #method: RangedMethodOptions;
-  readonly #call: RangedCall;
+  readonly #method: RangedMethod;
+  readonly #request: RangeCall;
   readonly #filter: RangeFilter;
   readonly #range: ResolvedRange;
   readonly #cancellation: Cancellation;
@@ -191,20 +129,22 @@ class RangeRun {
   #failure: unknown;
 
   constructor(
-    method: RangedMethodOptions,
-    call: RangedCall,
+    method: RangedMethod,
+    request: RangeCall,
     filter: RangeFilter,
     range: ResolvedRange,
     cancellation: Cancellation,
   ) {
     this.#method = method;
-    this.#call = call;
+    this.#request = request;
     this.#filter = filter;
     this.#range = range;
     this.#cancellation = cancellation;
-    this.#cache = call.isVerified ? undefined : method.cache;
-    const maxResponseBytes = lower(method.bounds.maxResponseBytes, call.bounds?.maxResponseBytes);
-    this.#received = new ReceivedParts(range, { reservation: call.reservation, maxResponseBytes });
+    const { call, context } = request;
+    // Cached parts are not proven.
+    this.#cache = call.verification === undefined ? method.cache : undefined;
+    const maxResponseBytes = lower(method.bounds.maxResponseBytes, context.access.bounds?.maxResponseBytes);
+    this.#received = new ReceivedParts(range, { reservation: context.reservation, maxResponseBytes });
     this.#addressesPerCall = filter.addresses.length;
   }
 
@@ -220,7 +160,7 @@ class RangeRun {
       await this.#work();
       let { hash } = this.#range;
       for (let isRepeated = false; hash !== undefined; isRepeated = true) {
-        const last = await fetchBlock(this.#method, this.#call, this.#cancellation, hex(to));
+        const last = await fetchBlock(this.#method, this.#request, this.#cancellation, hex(to));
         if (last?.hash === hash) break;
         if (isRepeated || last === undefined)
           throw new RpcError('no-upstream', `the chain changed during the request: block ${hex(to)}`);
@@ -241,7 +181,7 @@ class RangeRun {
 
   /** Resolves when all added ranges are received. @throws RpcError, FailedPart, Cancelled (rejects with it) */
   async #work(): Promise<void> {
-    const { account } = this.#call;
+    const { account } = this.#request.context.access;
     const others: Promise<void>[] = [];
     // The first worker has the slot of the request, each other one its own.
     const addWorkers = (): void => {
@@ -268,7 +208,7 @@ class RangeRun {
     this.#workers++;
     try {
       for (let part = this.#next(); part !== undefined; part = this.#next()) {
-        const ended = this.#request(part);
+        const ended = this.#requestPart(part);
         addWorkers();
         await ended;
         if (this.#workers > this.#maxAtOnce) return;
@@ -295,7 +235,7 @@ class RangeRun {
 
   #addCached(range: BlockRange, { elements }: FoundPart): void {
     this.#received.add({ ...range, elements, isFinal: true });
-    const ofPart = this.#call.record?.part(range.from, range.to);
+    const ofPart = this.#request.call.record?.part(range.from, range.to);
     ofPart?.cached('hit');
     ofPart?.ended({ outcome: 'result', results: countElements(elements) });
   }
@@ -303,7 +243,7 @@ class RangeRun {
   /** Upstreams that do not have the oldest blocks get parts from the newest ones. @throws RpcError */
   #cutPart(lowest: BlockRange): SentRange {
     const { limits, metrics } = this.#method;
-    const candidatesAt = (block: number): Upstream[] => this.#call.sender.candidatesFor(block, block);
+    const candidatesAt = (block: number): Upstream[] => this.#request.candidatesFor(block, block);
     const atStart = candidatesAt(lowest.from);
     const atEnd = candidatesAt(this.#pending.highest?.to ?? lowest.to).filter((one) => !atStart.includes(one));
     const candidates = [...atStart, ...atEnd];
@@ -326,7 +266,7 @@ class RangeRun {
     return this.#inProgress.get(upstream) ?? 0;
   }
 
-  async #request(part: SentRange): Promise<void> {
+  async #requestPart(part: SentRange): Promise<void> {
     const { first } = part;
     // Before the first wait, because other workers select their upstreams by it.
     if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) + 1);
@@ -346,7 +286,7 @@ class RangeRun {
       return;
     }
     const addressesPerCall = this.#addressesPerCall;
-    const ofPart = this.#call.record?.part(range.from, range.to);
+    const ofPart = this.#request.call.record?.part(range.from, range.to);
     const generation = this.#cache?.generation;
     let elements: Buffer;
     try {
@@ -383,7 +323,7 @@ class RangeRun {
         this.#received.take(list.length);
         lists.push(list);
       }
-      return await mergeLogs(lists, this.#call.account.payer.name);
+      return await mergeLogs(lists, this.#request.context.access.account.payer.name);
     } finally {
       for (const { length } of lists) this.#received.giveBack(length);
     }
@@ -394,34 +334,33 @@ class RangeRun {
     addresses: readonly string[] | undefined,
     record: CallRecord | undefined,
   ): Promise<CompleteResponse> {
-    const { charges, sender } = this.#call;
     if (++this.#sent > MAX_PARTS) throw this.#received.beyond(TOO_MANY_PARTS);
     const params = this.#filter.paramsOf(part.range, addresses);
     await this.#charge(params);
-    const request = sender.sendPart(params, JSON.stringify(params), part, this.#cancellation, record);
-    this.#calls.add(request);
+    const sent = this.#request.sendPart(params, JSON.stringify(params), part, this.#cancellation, record);
+    this.#calls.add(sent);
     try {
-      const response = await request;
+      const response = await sent;
       if (response.kind === 'error')
         throw new FailedPart({ ...response, message: withRange(response.message, part.range) });
       return response;
     } catch (error) {
-      if (error instanceof RpcError && error.reason === 'request-too-large') charges.refund(params);
+      if (error instanceof RpcError && error.reason === 'request-too-large') this.#request.charges.refund(params);
       throw error;
     } finally {
-      this.#calls.delete(request);
+      this.#calls.delete(sent);
     }
   }
 
   /** Waits until the rate limit of the key allows the call. @throws RpcError if it does not before the deadline */
   async #charge(params: readonly unknown[]): Promise<void> {
-    const { charges, deadline } = this.#call;
+    const { charges, call } = this.#request;
     for (;;) {
       const shortage = await charges.charge(params);
       if (this.#cancellation.isCancelled) throw new Cancelled();
       if (shortage === undefined) return;
       const { reason, waitS = Infinity } = shortage;
-      if (clock.now() + 1_000 * waitS >= deadline) {
+      if (clock.now() + 1_000 * waitS >= call.deadline) {
         // The rejection names the range that has arrived.
         await Promise.allSettled(this.#calls);
         await clock.sleep(0);
@@ -442,7 +381,7 @@ class RangeRun {
   /** Whether an error is due to the deadline: then upstreams had no time to respond. */
   #isTimeOver(error: unknown): boolean {
     const isOfUpstreams = error instanceof RpcError && error.reason === 'no-upstream';
-    return isOfUpstreams && clock.now() + MIN_ATTEMPT_MS >= this.#call.deadline;
+    return isOfUpstreams && clock.now() + MIN_ATTEMPT_MS >= this.#request.call.deadline;
   }
 
   /**
@@ -453,7 +392,7 @@ class RangeRun {
     const now = clock.now();
     const waits = this.#method.candidates.flatMap(({ limits }) => limits?.waitMs(now) ?? []);
     const waitMs = Math.min(...waits);
-    if (now + waitMs >= this.#call.deadline) return false;
+    if (now + waitMs >= this.#request.call.deadline) return false;
     this.#maxAtOnce = Math.max(1, this.#workers - 1);
     if (this.#workers === 1) await clock.sleep(Math.min(waitMs, MAX_WAIT_MS));
     return true;
