@@ -125,7 +125,8 @@ describe('variables', () => {
   });
 
   it('with a credential of the gateway are those that the environment has', () => {
-    expect([...secretSettings]).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', 'REDIS_URL', 'CACHE_REDIS_URL']);
+    const ofWebhook = ['EVENTS_WEBHOOK_URL', 'EVENTS_WEBHOOK_SECRET'];
+    expect([...secretSettings]).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', 'REDIS_URL', ...ofWebhook, 'CACHE_REDIS_URL']);
   });
 
   it('are reported for each header', () => {
