@@ -26,6 +26,7 @@ const tests = {
   abuse: { prepare: `${compile} && ${tsc} -p test/abuse/tsconfig.build.json` },
   fuzz: { prepare: fuzz, run: ['node', 'dist/test/fuzz/fuzz.js'] },
   'fuzz-json': { prepare: fuzz, run: ['node', 'dist/test/fuzz/json.js'] },
+  wasm: { prepare: 'npm ci --prefix wasm --no-audit --no-fund', run: ['node', 'wasm/compile.js'] },
   runtimes: { run: ['node', 'test/runtimes/run.js'] },
 };
 

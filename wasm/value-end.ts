@@ -1,6 +1,7 @@
 /*
- * Finds the end of a JSON value in the memory of this module, in AssemblyScript. `npm run generate` compiles it into
- * gateway/json/value-end.generated.ts; gateway/json/value-end.ts is its caller. It reads strings and brackets only.
+ * Finds the end of a JSON value in the memory of this module, in AssemblyScript. `npm run test:all -- wasm --write`
+ * compiles it into gateway/json/value-end.generated.ts; gateway/json/value-end.ts is its caller. It reads strings and
+ * brackets only.
  */
 
 const QUOTE: u8 = 34;

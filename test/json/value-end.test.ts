@@ -1,5 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
 import { ValueEnd } from '../../gateway/json/value-end.ts';
+import { findStaleWasm } from '../../schemas/find-stale-wasm.ts';
 import { Random } from '../fuzz/random.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 import { endDifferenceIn, randomJson, scans } from './fuzz-json.ts';
@@ -60,4 +64,13 @@ it.each([
   ['}', false],
 ])('a value that begins with %s has an end of its own: %s', (first, expected) => {
   expect(ValueEnd.isFoundFor(first.charCodeAt(0))).toBe(expected);
+});
+
+it('a change of wasm/value-end.ts is found without its compiler, by the SHA-256 that the module names', () => {
+  const read = (path: string): string => readFileSync(join(packageRoot, path), 'utf8');
+  const readChanged = (path: string): string => read(path).replace('u8 = 34', 'u8 = 35');
+  expect(findStaleWasm(read)).toEqual([]);
+  expect(findStaleWasm(readChanged)).toEqual([
+    'gateway/json/value-end.generated.ts is stale: run `npm run test:all -- wasm --write`',
+  ]);
 });
