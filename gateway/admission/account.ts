@@ -1,13 +1,14 @@
 /**
  * Account of what a caller uses of this process: slots, turns of the event loop, buffered bytes. The keys of one account or team
- * have one together, and Gatehouse itself has one. A client address has one that is a member of another, that of all addresses:
- * this one has their slots and turns, and their bytes count in both.
+ * have one together, and Gatehouse itself has one. A client address has one that is a member of that of all addresses. At a
+ * network without a key, it has one that is a member of its own. Bytes count in all of them; all addresses of a network have
+ * slots and turns together.
  */
 export class Account {
   readonly name: string;
   /** Account that this one is a member of; undefined: none. */
   readonly parent: Account | undefined;
-  /** Account with the slots and turns: the parent, or this one. */
+  /** Account with the slots and turns: the parent, that of all addresses of a network, or this one. */
   readonly payer: Account;
   /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
   weight: number;
@@ -16,11 +17,11 @@ export class Account {
   /** Addresses, topics and hashes of its open filters and subscriptions. */
   keptValues = 0;
 
-  constructor(name: string, parent?: Account, weight = 1) {
+  constructor(name: string, parent?: Account, weight = 1, payer = parent) {
     this.name = name;
     this.weight = weight;
     this.parent = parent;
-    this.payer = parent ?? this;
+    this.payer = payer ?? this;
   }
 }
 

@@ -15,8 +15,8 @@ export class CallerAccount extends Account {
   /** Lease of its requests in flight; undefined: this is the only worker. */
   lease: SlotLease | undefined;
 
-  constructor(name: string, requests: Gate, parent?: Account) {
-    super(name, parent);
+  constructor(name: string, requests: Gate, parent?: Account, payer?: Account) {
+    super(name, parent, undefined, payer);
     this.requests = requests;
   }
 }

@@ -8,27 +8,33 @@ import type { SlotLeases } from './slot-lease.ts';
 /** Addresses with an account. One that is dropped while it has requests in flight gets a second one. */
 const MAX_ACCOUNTS = 50_000;
 
+export interface PublicAccountsParts {
+  /** Leases of the workers that serve the addresses together; undefined: this is the only one. */
+  readonly leases?: SlotLeases | undefined;
+  /** Accounts of the addresses on all networks, with their bytes; undefined: bytes are not counted. */
+  readonly memory?: { addressAccount(group: string): Account } | undefined;
+}
+
 /**
  * Accounts of client addresses without a key, on one network. All together have the turns and slots of one key, so that each key
- * keeps its own; requests in flight and buffered bytes are divided among the addresses.
+ * keeps its own; requests in flight are divided among the addresses. Buffered bytes count for the address on all networks.
  */
 export class PublicAccounts {
   readonly #all: Account;
   readonly #requests: Gate;
   readonly #leases: SlotLeases | undefined;
+  readonly #memory: PublicAccountsParts['memory'];
   readonly #accounts = new LRUCache<string, CallerAccount>({
     ...maxEntries(MAX_ACCOUNTS),
     dispose: ({ lease }) => lease?.close(),
   });
   #perAddress = DEFAULT_CONCURRENCY;
 
-  /**
-   * @param name of the account of all
-   * @param leases of the workers that serve the addresses together; undefined: this is the only one
-   */
-  constructor(name: string, leases?: SlotLeases) {
+  /** @param name of the account of all */
+  constructor(name: string, { leases, memory }: PublicAccountsParts = {}) {
     this.#all = new Account(name);
     this.#leases = leases;
+    this.#memory = memory;
     const message = 'too many requests in flight without project id';
     this.#requests = openRequests(name, leases, { perOwner: DEFAULT_CONCURRENCY }, message);
   }
@@ -45,7 +51,7 @@ export class PublicAccounts {
   /** @param group the address, or the network of one customer */
   of(group: string): CallerAccount {
     let account = this.#accounts.get(group);
-    if (account === undefined) this.#accounts.set(group, (account = this.#open(`${this.#all.name}:${group}`)));
+    if (account === undefined) this.#accounts.set(group, (account = this.#open(group)));
     return account;
   }
 
@@ -55,8 +61,10 @@ export class PublicAccounts {
     this.#requests.lease?.close();
   }
 
-  #open(name: string): CallerAccount {
-    const account = new CallerAccount(name, this.#requests, this.#all);
+  #open(group: string): CallerAccount {
+    const name = `${this.#all.name}:${group}`;
+    const address = this.#memory?.addressAccount(group) ?? this.#all;
+    const account = new CallerAccount(name, this.#requests, address, this.#all);
     const leases = this.#leases;
     if (leases === undefined) return account;
     account.lease = this.#requests.leaseTo(account, (pool) => leases.open(name, this.#perAddress, pool));

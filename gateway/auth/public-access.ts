@@ -1,6 +1,5 @@
 import type { CallerAccount } from '../admission/caller-account.ts';
-import { PublicAccounts } from '../admission/public-accounts.ts';
-import type { SlotLeases } from '../admission/slot-lease.ts';
+import { PublicAccounts, type PublicAccountsParts } from '../admission/public-accounts.ts';
 import type { NetworkConfig, PublicOptions } from '../network-files/network-config.ts';
 import { coversMethod } from '../network-files/options/method-pattern.ts';
 import { handlerOf } from '../spec/handlers.ts';
@@ -32,20 +31,17 @@ export class PublicAccess implements PublicGroup {
   readonly #ipv4Limits: ShareLimits;
   readonly #ipv6Limits: ShareLimits;
 
-  /**
-   * @param previous of the same network, before a reload
-   * @param leases of the workers that serve the callers together; undefined: this is the only one
-   */
+  /** @param previous of the same network, before a reload */
   constructor(
     { slug, developmentMethods }: Pick<NetworkConfig, 'slug' | 'developmentMethods'>,
     options: PublicOptions,
     previous?: PublicAccess,
-    leases?: SlotLeases,
+    parts?: PublicAccountsParts,
   ) {
     // Of the network, because each has its own limits.
     const account = `public:${slug}`;
     this.#options = options;
-    this.accounts = previous?.accounts ?? new PublicAccounts(account, leases);
+    this.accounts = previous?.accounts ?? new PublicAccounts(account, parts);
     if (previous === undefined) this.limitConcurrency();
     const accounts = { of: (): CallerAccount => this.accounts.of('') };
     const record = { id: PUBLIC_ID, name: PUBLIC_ID, createdAt: '', permissions: publicTexts(options) };

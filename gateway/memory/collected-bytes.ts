@@ -24,11 +24,13 @@ export class CollectedBytes {
     } else this.#copy(chunk);
   }
 
-  /** All bytes. To be called once. */
+  /** All bytes. The chunks are dropped: their owner may live as long as the body, which would take its size twice. */
   join(): Buffer {
-    if (this.#first !== undefined && this.#chunks === undefined && this.#block === undefined) return this.#first;
-    this.#endBlock();
-    return Buffer.concat(this.#list(), this.length);
+    const isOne = this.#first !== undefined && this.#chunks === undefined && this.#block === undefined;
+    if (!isOne) this.#endBlock();
+    const bytes = isOne ? (this.#first as Buffer) : Buffer.concat(this.#list(), this.length);
+    this.clear();
+    return bytes;
   }
 
   /** Drops the bytes at once, although other objects may still refer to this one. */

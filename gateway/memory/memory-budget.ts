@@ -9,9 +9,9 @@ import type { MemoryGuard } from './memory-guard.ts';
 const SHARE_PARTS = 8;
 /** Part of the budget for every account, in the order of arrival. The remaining part is for the shares. */
 const COMMON_PARTS = 2;
-/** Part of the budget for all members of an account together: the client addresses before authentication, those without a key. */
-const MEMBERS_PARTS = 4;
-/** Addresses with an account before authentication. One that is dropped while it has bytes gets a second one. */
+/** Part of the budget for all client addresses together: before authentication, and without a key on every network. */
+const ADDRESSES_PARTS = 4;
+/** Addresses with an account. One that is dropped while it has bytes gets a second one. */
 const MAX_ADDRESSES = 10_000;
 
 export interface MemoryBudgetOptions {
@@ -23,8 +23,8 @@ export interface MemoryBudgetOptions {
 /**
  * Counts all bytes that the process buffers for callers and upstreams, on every transport. Half of the budget is for all accounts
  * together. Of the other half each account gets bytes only up to its share, an eighth of the budget, so that none can use it
- * alone. An account with members never gets more than a quarter; this is divided among them in the same way. The few requests
- * of Gatehouse itself, such as polls, are never rejected.
+ * alone. All client addresses together never get more than a quarter; this is divided among them in the same way. The few
+ * requests of Gatehouse itself, such as polls, are never rejected.
  */
 export class MemoryBudget {
   /** Rejections and closed connections by reason, for the metrics. */
@@ -49,7 +49,7 @@ export class MemoryBudget {
     return this.#bytes;
   }
 
-  /** The account of an address before authentication. @param group the address, or the network of one customer: `addressGroup` */
+  /** Account of an address, which its accounts at networks are members of. @param group the address, or the network of a customer */
   addressAccount(group: string): Account {
     let account = this.#byAddress.get(group);
     if (account === undefined) {
@@ -69,7 +69,7 @@ export class MemoryBudget {
       if (!isInProgress && guard.state !== 'normal' && !guard.canTake(account)) throw new RpcError('memory-pressure');
       guard.weigh(account, bytes);
     }
-    // All but members may take bytes of the half for all accounts.
+    // All but addresses may take bytes of the half for all accounts.
     if (this.#bytes + bytes > this.#maxBytes / COMMON_PARTS || account.parent !== undefined) {
       const reason = this.#problem(account, bytes);
       if (reason !== undefined) throw this.#rejection(reason);
@@ -88,9 +88,10 @@ export class MemoryBudget {
   }
 
   /** Whether the account has more than its share, and the half for everyone has less left than a share. */
-  isExhaustedFor({ bytes, parent }: Account): boolean {
+  isExhaustedFor(account: Account): boolean {
+    const { bytes, parent } = ownerOf(account);
     if (parent === undefined) return isExhausted(this.#maxBytes, this.#bytes, bytes);
-    const maxBytes = this.#maxBytes / MEMBERS_PARTS;
+    const maxBytes = this.#maxBytes / ADDRESSES_PARTS;
     return isExhausted(maxBytes, parent.bytes, bytes) || isExhausted(this.#maxBytes, this.#bytes, parent.bytes);
   }
 
@@ -106,16 +107,15 @@ export class MemoryBudget {
 
   #count(account: Account, bytes: number): void {
     this.#bytes += bytes;
-    account.bytes += bytes;
-    if (account.parent !== undefined) account.parent.bytes += bytes;
+    for (let at: Account | undefined = account; at !== undefined; at = at.parent) at.bytes += bytes;
   }
 
   #problem(account: Account, bytes: number): 'budget' | 'share' | undefined {
     if (account === gatehouse) return undefined;
-    const { parent } = account;
-    if (parent === undefined) return problemIn(this.#maxBytes, this.#bytes, account.bytes, bytes);
+    const { bytes: ownBytes, parent } = ownerOf(account);
+    if (parent === undefined) return problemIn(this.#maxBytes, this.#bytes, ownBytes, bytes);
     return (
-      problemIn(this.#maxBytes / MEMBERS_PARTS, parent.bytes, account.bytes, bytes) ??
+      problemIn(this.#maxBytes / ADDRESSES_PARTS, parent.bytes, ownBytes, bytes) ??
       problemIn(this.#maxBytes, this.#bytes, parent.bytes, bytes)
     );
   }
@@ -124,6 +124,11 @@ export class MemoryBudget {
     this.counts[reason]++;
     return new RpcError(reason === 'share' ? 'memory-share' : 'overloaded');
   }
+}
+
+/** Account that has a share: of the address, for what it has at a network. */
+function ownerOf(account: Account): Account {
+  return account.parent?.parent === undefined ? account : account.parent;
 }
 
 /** @param taken bytes of all accounts that share `maxBytes`  @param ownBytes of one of them */

@@ -264,11 +264,11 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
 function openPublicAccess(
   config: NetworkConfig,
   options: ReplaceableConfig['public'],
-  { leases }: NetworkParts,
+  parts: NetworkParts,
   previous: Network | undefined,
 ): PublicAccess | undefined {
   if (options === undefined) return undefined;
-  return new PublicAccess(config, options, previous?.publicAccess, leases);
+  return new PublicAccess(config, options, previous?.publicAccess, parts);
 }
 
 function isServing({ drain }: Upstream): boolean {

@@ -11,7 +11,7 @@ class Callers {
   readonly #inFlight: CallerAccount[] = [];
 
   constructor(leases: WorkerSlots, total: number, perAddress: number) {
-    this.accounts = new PublicAccounts('public:main', leases);
+    this.accounts = new PublicAccounts('public:main', { leases });
     this.accounts.limitConcurrency(total, perAddress);
   }
 

@@ -35,6 +35,14 @@ describe('collected chunks', () => {
     expect(collected.length).toBe(2_000_000);
   });
 
+  it('are dropped by join, which gives all of them', () => {
+    const collected = collect([Buffer.from('abc'), Buffer.from('d')]);
+    expect(collected.join().toString()).toBe('abcd');
+    expect(collected.length).toBe(0);
+    collected.add(Buffer.from('e'));
+    expect(collected.join().toString()).toBe('e');
+  });
+
   it('are dropped by clear', () => {
     const collected = collect([Buffer.from('abc'), Buffer.from('d')]);
     collected.clear();

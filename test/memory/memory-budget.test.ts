@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { Account, gatehouse } from '../../gateway/admission/account.ts';
+import { PublicAccounts } from '../../gateway/admission/public-accounts.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { Reservation } from '../../gateway/memory/reservation.ts';
 
@@ -74,6 +75,28 @@ it('all client addresses together are one account beside the keys', () => {
   budget.take(budget.addressAccount('192.0.2.1'), 100);
   expect(budget.canTake(budget.addressAccount('192.0.2.2'), 1)).toBe(false);
   expect(budget.canTake(keyOf('key'), 100)).toBe(true);
+});
+
+it('callers without a key on all networks have one quarter together, and an address has one share on all', () => {
+  const memory = open();
+  const [one, other] = ['public:one', 'public:other'].map((name) => new PublicAccounts(name, { memory })) as [
+    PublicAccounts,
+    PublicAccounts,
+  ];
+  memory.take(one.of('192.0.2.1'), 100);
+  memory.take(other.of('192.0.2.2'), 25);
+  expect(memory.canTake(one.of('192.0.2.2'), 1)).toBe(false);
+  expect(memory.isExhaustedFor(other.of('192.0.2.1'))).toBe(true);
+  memory.take(other.of('192.0.2.3'), 25);
+  memory.take(one.of('192.0.2.4'), 25);
+  memory.take(memory.addressAccount('192.0.2.5'), 25);
+  expect(memory.canTake(other.of('192.0.2.6'), 1)).toBe(false);
+  expect(memory.canTake(keyOf('key'), 200)).toBe(true);
+  memory.add(other.of('192.0.2.3'), -25);
+  expect(memory.canTake(other.of('192.0.2.6'), 25)).toBe(true);
+  expect(memory.bytes).toBe(175);
+  expect(one.of('192.0.2.1').payer).toBe(one.of('192.0.2.2').payer);
+  expect(one.of('192.0.2.1').payer).not.toBe(other.of('192.0.2.1').payer);
 });
 
 it('bytes of the gateway itself are never rejected', () => {

@@ -20,7 +20,7 @@ export class BodyRest {
   /** Time when the body ended, by clock.now(). */
   endedAt = Infinity;
   readonly #chunks: Buffer[] = [];
-  #small = new CollectedBytes();
+  readonly #small = new CollectedBytes();
   #failure: Failure | undefined;
   #resolveEnded!: (failure: Failure | undefined) => void;
   #wake: (() => void) | undefined;
@@ -115,9 +115,7 @@ export class BodyRest {
   }
 
   #endSmall(): void {
-    if (this.#small.length === 0) return;
-    this.#chunks.push(this.#small.join());
-    this.#small = new CollectedBytes();
+    if (this.#small.length > 0) this.#chunks.push(this.#small.join());
   }
 
   #wakeReader(): void {
