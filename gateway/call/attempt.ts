@@ -107,7 +107,9 @@ async function outcomeAt(
   let outcome: Outcome;
   let receivedAt: number;
   try {
-    const response = await upstream.send(method.name, text, options);
+    const sending = upstream.send(method.name, text, options);
+    upstream.concurrency.watch({ method, owner: cancellation?.owner, startedAt }, sending);
+    const response = await sending;
     receivedAt = clock.now();
     if (response.kind === 'flowing') {
       recordConcurrency(call, upstream, false, options.startedAt ?? startedAt);

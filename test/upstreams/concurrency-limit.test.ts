@@ -55,6 +55,39 @@ describe('an upstream whose limit is found within 5 s, and that serves no fewer 
   });
 });
 
+describe('lookups of one key that fill an upstream', () => {
+  it.each([
+    [32, 30],
+    [64, 300],
+    [128, 30],
+  ])('with %i places of %i ms: a lookup of another key takes no longer than half as long again', async (places, ms) => {
+    const load = new UpstreamLoad(parallel(places));
+    load.start({ owner: other, count: 1, ms: () => ms, timeoutMs: 5_000, pauseMs: 200 });
+    await advance(3);
+    load.start({ owner: one, count: 256, ms: () => ms });
+    await advance(8);
+    const [before, served] = [load.latencies.get(other)?.length ?? 0, load.served.get(one) ?? 0];
+    await advance(20);
+    const later = load.latencies.get(other)?.slice(before) ?? [];
+    expect(later.length).toBeGreaterThan(20);
+    expect(Math.max(...later)).toBeLessThanOrEqual(1.5 * ms + 30);
+    expect((load.served.get(one) ?? 0) - served).toBeGreaterThan((0.8 * 20_000 * places) / ms);
+    load.stop();
+    await advance(20);
+  });
+
+  it('its lookups that are slow, and others that are slow without it, lower nothing', async () => {
+    const load = new UpstreamLoad(slowing(() => 1));
+    load.start({ owner: other, count: 1, ms: () => 200, pauseMs: 200 });
+    await advance(3);
+    load.start({ owner: one, count: 300, ms: times(400, 1) });
+    await advance(20);
+    expect(load.found?.limit).toBe(256);
+    load.stop();
+    await advance(20);
+  });
+});
+
 it('rises again when the upstream works on more calls at once', async () => {
   const [small, large] = [refusing(16), refusing(200)];
   let upstream = small;
@@ -98,10 +131,10 @@ describe('slow calls of one key that fill an upstream', () => {
     expect(load.found?.limit).toBeLessThanOrEqual(places);
     expect(load.found?.limit).toBeGreaterThanOrEqual(8);
     // What waits at the upstream ends.
-    await advance(10);
+    await advance(8);
     const [before, refused] = [load.latencies.get(other)?.length ?? 0, load.refused];
     // A higher limit is tried after 30 s.
-    await advance(8);
+    await advance(5);
     const later = load.latencies.get(other)?.slice(before) ?? [];
     expect(later.length).toBeGreaterThanOrEqual(1);
     expect(Math.max(...later)).toBeLessThanOrEqual(200);
@@ -138,6 +171,20 @@ describe('slow calls of one key that fill an upstream', () => {
       await advance(200);
     },
   );
+
+  it('a lookup that waits lowers the limit after 2 s, before the slow calls end', async () => {
+    const load = new UpstreamLoad(parallel(64));
+    load.start({ owner: other, count: 1, ms: () => 200, timeoutMs: 5_000, pauseMs: 4_000 });
+    await advance(3);
+    load.start({ owner: one, count: 90, method: ethCall, ms: () => 9_000, timeoutMs: 10_000 });
+    // The lookup begins after 4.2 s.
+    await advance(3.1);
+    expect(load.found?.limit).toBe(256);
+    await advance(0.2);
+    expect(load.found?.limit).toBe(30);
+    load.stop();
+    await advance(20);
+  });
 
   it('slow lookups of the key itself say nothing', async () => {
     const load = new UpstreamLoad(slowing(() => 1));

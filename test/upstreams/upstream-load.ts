@@ -112,9 +112,9 @@ export class UpstreamLoad {
       if (!this.slots.tryEnter(owner)) await this.slots.wait(owner, Infinity, undefined);
       const startedAt = clock.now();
       const served = this.#upstream(ms(startedAt), timeoutMs);
-      const isServed = await (timeoutMs === undefined
-        ? served
-        : Promise.race([served, clock.sleep(timeoutMs).then(() => true)]));
+      const ended = timeoutMs === undefined ? served : Promise.race([served, clock.sleep(timeoutMs).then(() => true)]);
+      this.found?.watch({ method, owner, startedAt }, ended);
+      const isServed = await ended;
       this.slots.leave(owner);
       this.found?.record({ method, owner, startedAt, isRefused: !isServed }, clock.now());
       latencies.push(clock.now() - sentAt);
