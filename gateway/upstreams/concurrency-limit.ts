@@ -7,6 +7,8 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 const MIN_LIMIT = 8;
 /** Share of the limit that stays after refusals. */
 const REFUSED_SHARE = 0.93;
+/** Time without a refusal after which the former ones no longer count. */
+const REFUSED_MS = 10_000;
 
 /** A lookup that takes longer has waited at the upstream, if none that began after it was quicker. */
 const WAITED_MS = 2_000;
@@ -65,8 +67,11 @@ export class ConcurrencyLimit {
   /** Latencies of the newest lookups that others delayed, as multiples of a quick one. */
   #delays: number[] = [];
   #isWatching = false;
-  #raiseAt = -Infinity;
+  #refusedAt = -Infinity;
+  /** End of the pause after a lower limit. */
+  #pausedUntil = -Infinity;
   #pauseMs = FIRST_PAUSE_MS;
+  #raisedAt = -Infinity;
   /** Calls that were served since the last change. */
   #served = 0;
 
@@ -114,8 +119,7 @@ export class ConcurrencyLimit {
     const isCounted = startedAt >= this.#countedFrom;
     if (isRefused) {
       // With fewer calls in progress, too many requests are no matter of concurrency.
-      if (isCounted && inFlight >= this.#min) this.#refused.add(owner);
-      if (2 * this.#refused.size > this.#slots.callers) this.#lower(this.limit * REFUSED_SHARE, now);
+      if (isCounted && inFlight >= this.#min) this.#lowerByRefusal(owner, now);
       return;
     }
     const hasWaited = isLookup(method) && this.#hasWaited(startedAt, now);
@@ -123,6 +127,13 @@ export class ConcurrencyLimit {
     if (hasWaited && isCounted) this.#lowerByWait(owner, now);
     else if (isDelayed) this.#lowerByDelay(now);
     else this.#raise(now);
+  }
+
+  #lowerByRefusal(owner: Account | undefined, now: number): void {
+    if (now - this.#refusedAt > REFUSED_MS) this.#refused.clear();
+    this.#refusedAt = now;
+    this.#refused.add(owner);
+    if (2 * this.#refused.size > this.#slots.callers) this.#lower(this.limit * REFUSED_SHARE, now);
   }
 
   /** Whether a lookup waited at the upstream, which was quick with fewer calls. */
@@ -172,17 +183,18 @@ export class ConcurrencyLimit {
     this.#refused.clear();
     this.#served = 0;
     this.#slots.size = Math.max(Math.floor(limit), this.#min);
-    if (this.#raiseAt > now) return;
-    if (now - this.#raiseAt > MAX_PAUSE_MS) this.#pauseMs = FIRST_PAUSE_MS;
-    this.#raiseAt = now + this.#pauseMs;
+    if (this.#pausedUntil > now) return;
+    if (now - this.#pausedUntil > MAX_PAUSE_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    this.#pausedUntil = now + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
   }
 
   #raise(now: number): void {
-    if (!this.isLowered || !this.#slots.hasWaiting || now < this.#raiseAt || ++this.#served < this.limit) return;
+    if (!this.isLowered || !this.#slots.hasWaiting || now < this.#pausedUntil) return;
+    if (now - this.#raisedAt < RAISE_INTERVAL_MS || ++this.#served < this.limit) return;
     this.#served = 0;
     this.#refused.clear();
-    this.#raiseAt = now + RAISE_INTERVAL_MS;
+    this.#raisedAt = now;
     this.#slots.size = Math.min(this.limit + Math.ceil(this.limit * RAISED_PART), this.#max);
   }
 }

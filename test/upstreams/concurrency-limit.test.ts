@@ -88,6 +88,18 @@ describe('lookups of one key that fill an upstream', () => {
   });
 });
 
+it('rises less often each time that the upstream refuses the calls of the raised limit', async () => {
+  const load = new UpstreamLoad(refusing(32));
+  load.start({ owner: one, count: 300, ms: steady(30) });
+  await advance(60);
+  const before = load.refused;
+  await advance(300);
+  expect(load.refused).toBeGreaterThan(before);
+  expect(load.refused - before).toBeLessThan(60);
+  load.stop();
+  await advance(5);
+});
+
 it('rises again when the upstream works on more calls at once', async () => {
   const [small, large] = [refusing(16), refusing(200)];
   let upstream = small;
