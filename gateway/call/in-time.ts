@@ -22,7 +22,7 @@ export function settled<T>(promise: Promise<unknown>, value: () => T): Promise<T
   return promise.then(value, value);
 }
 
-/** What the first of several promises resolves with; undefined: none does within this time. */
+/** What the first of several promises resolves with; undefined: none does within this time, or the time is 0 or less. */
 export async function firstWithin<T>(promises: readonly Promise<T>[], waitMs: number): Promise<T | undefined> {
   if (waitMs <= 0 || (promises.length === 0 && waitMs === Infinity)) return undefined;
   if (waitMs === Infinity) return Promise.race(promises);
