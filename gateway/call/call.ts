@@ -110,7 +110,7 @@ export class Call {
   id: string | undefined = undefined;
   /** The method as the caller wrote it. */
   name: string;
-  /** The parameters as the caller wrote them, if they may have duplicated members. Undefined after the check: it holds the body. */
+  /** The parameters as the caller wrote them, if they may have duplicated members. Undefined after the check: the text retains the whole body. */
   originalParamsText: string | undefined = undefined;
   #text: string | undefined;
 

@@ -62,20 +62,20 @@ export class CoalescedCalls {
    *   with it)
    */
   async request(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
-    // A call that joined late is repeated once.
-    for (let wasLate = false; ;) {
+    // After `no-upstream`, a call is repeated once.
+    for (let hasRepeated = false; ;) {
       if (participant.caller.isCancelled) throw new Cancelled();
       const joined = this.#find(name, participant);
       if (joined === undefined) return this.#begin(name, participant, send);
       this.#onCoalesced();
       participant.onCoalesced?.();
-      const isLate: boolean = !wasLate && clock.now() - joined.startedAt > LATE_JOIN_MS;
+      const isLate: boolean = !hasRepeated && clock.now() - joined.startedAt > LATE_JOIN_MS;
       try {
         return await joined.wait(participant);
       } catch (error) {
         if (!mayRepeat(error, joined, participant, isLate)) throw error;
       }
-      wasLate ||= isLate;
+      hasRepeated ||= isLate;
     }
   }
 

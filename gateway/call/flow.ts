@@ -13,7 +13,7 @@ import { isOlderThanServed } from './monotonic-reads.ts';
 import { recordTransactions } from './record-served.ts';
 
 /** Whether a large result of the method may be passed on while it arrives. */
-export function mayFlow(method: MethodSpec): boolean {
+export function hasFlowingResults(method: MethodSpec): boolean {
   return method.shape?.type === 'Block' || isObjectList(method) || passesUnread(method);
 }
 

@@ -26,9 +26,15 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
   try {
     prepare(call);
     let response: UpstreamResponse | FlowingResponse | undefined;
-    if (before !== undefined) for (const hook of before) response ??= await hook(call);
+    for (const hook of before ?? []) {
+      const begun = response === undefined ? hook(call) : undefined;
+      if (begun !== undefined) response = await begun;
+    }
     while (response === undefined) {
-      if (select !== undefined) for (const hook of select) await hook(call);
+      for (const hook of select ?? []) {
+        const waiting = hook(call);
+        if (waiting !== undefined) await waiting;
+      }
       const now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {

@@ -134,10 +134,10 @@ function findOrForward(
     call.record?.cached('hit');
     return cached;
   }
-  return sendCoalesced(call, name, context, context.caller, (sent) => {
-    if (cache !== undefined) return forwardThrough(cache, sent, name);
-    sent.record?.cached(sent.method.cache === undefined ? 'not-cacheable' : 'off');
-    return forward(sent);
+  return sendCoalesced(call, name, context, context.caller, () => {
+    if (cache !== undefined) return forwardThrough(cache, call, name);
+    call.record?.cached(call.method.cache === undefined ? 'not-cacheable' : 'off');
+    return forward(call);
   });
 }
 
@@ -169,7 +169,7 @@ async function forwardAlone(call: Call, { caller }: CallContext): Promise<Networ
   try {
     return await sendAlone(call, caller);
   } finally {
-    call.served?.afterCall?.();
+    if (call.attempts > 0) call.served?.afterCall?.();
   }
 }
 

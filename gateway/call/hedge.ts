@@ -4,7 +4,7 @@ import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts'
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { needsConfirmation } from './confirm.ts';
-import { firstWithin, settled } from './in-time.ts';
+import { firstWithin, settled } from '../clock/first-within.ts';
 import { recordOvertaken } from './record-attempt.ts';
 import { selectHedge } from './select.ts';
 

@@ -11,7 +11,7 @@ import type { CoalescedCalls } from './coalesce.ts';
 import { forward } from './forward.ts';
 import type { Router } from './router.ts';
 
-/* Calls of Gatehouse itself: they have no caller, and need no slot of the network. */
+/* Calls of Gatehouse itself: they have no context, and need no slot of the network. */
 
 /**
  * Sends a call of Gatehouse itself.

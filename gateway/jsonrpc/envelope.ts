@@ -20,7 +20,7 @@ export interface RpcRequest {
   readonly method: string;
   /** Absent and null params become an empty array. */
   readonly params: readonly unknown[];
-  /** The parameters as the caller wrote them; undefined if they have no duplicated members. */
+  /** The parameters as the caller wrote them, if they may have duplicated members. */
   readonly originalParamsText: string | undefined;
   /** The parameters as JSON.stringify writes them, if known. */
   readonly text: string | undefined;
@@ -91,12 +91,13 @@ async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder, m
   let count = 0;
   /** The id of the first request that has one. */
   let firstId: string | undefined;
-  for (const item of itemsOf(bytes, maxValues)) {
+  for (const item of itemsOf(bytes)) {
     if (++count > maxItems && firstId !== undefined) break;
     let pause = timeSlicer.next();
     if (pause !== undefined) await pause;
     const text = decodeText(item, 0, item.length);
-    const value = parseJson(text);
+    // Only the id of a surplus item is read.
+    const value = count > maxItems ? parseJson(text) : parse(item, text, maxValues);
     const [texts] = readCallTexts(item, text, value);
     if (firstId === undefined && hasId(value)) firstId = texts?.id;
     if (count <= maxItems) items.push(readCall(value, texts));
@@ -114,25 +115,22 @@ function isBatch(bytes: Buffer): boolean {
 
 /**
  * Splits a batch into its items, so that a large one is not decoded and parsed at once.
- * @param maxValues of one item
  * @throws RpcError parse-error, nested-too-deep
  */
-function* itemsOf(bytes: Buffer, maxValues: number): Generator<Buffer, void> {
+function* itemsOf(bytes: Buffer): Generator<Buffer, void> {
   const reader = new JsonReader(bytes, { maxDepth: MAX_NESTING.depth, maxValues: MAX_NESTING.values });
   try {
     reader.skipSpace();
     reader.enterArray();
     while (reader.nextElement()) {
-      const { at: start, values } = reader;
+      const start = reader.at;
       reader.skipValue();
-      if (reader.values - values > maxValues) throw tooManyValues(maxValues);
       yield bytes.subarray(start, reader.at);
     }
     reader.skipSpace();
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
-    const isTooDeep = error instanceof BeyondLimits || exceeds(bytes, MAX_NESTING);
-    throw new RpcError(isTooDeep ? 'nested-too-deep' : 'parse-error');
+    throw new RpcError(error instanceof BeyondLimits ? 'nested-too-deep' : 'parse-error');
   }
   if (reader.at < bytes.length) throw new RpcError('parse-error');
 }
@@ -148,13 +146,10 @@ function parse(bytes: Buffer, text: string, maxValues: number): unknown {
   const values = Math.min(maxValues, MAX_NESTING.values);
   if (exceeds(bytes, { ...MAX_NESTING, values })) {
     if (exceeds(bytes, MAX_NESTING)) throw new RpcError('nested-too-deep');
-    throw tooManyValues(values);
+    const message = `invalid request: the call has more than ${values} members and elements`;
+    throw new RpcError('nested-too-deep', message);
   }
   return parseJson(text);
-}
-
-function tooManyValues(max: number): RpcError {
-  return new RpcError('nested-too-deep', `invalid request: the call has more than ${max} members and elements`);
 }
 
 function parseJson(text: string): unknown {

@@ -166,6 +166,13 @@ test('the check depends on the schemas only, for any text', () => {
     fc.property(fc.json({ maxDepth: 5 }), (json) => {
       // JSON.stringify duplicates no name, and a random name is hardly a variant of these two.
       expect(checkMembers([], `[${json},${json}]`)).toBeUndefined();
+      const value = JSON.parse(json) as unknown;
+      expect(checkMembers([value, value], undefined)).toBeUndefined();
+      expect(checkMembers([{ x: value, to: [value, { Gas: value }] }], undefined)).toMatchObject({
+        member: 'gas',
+        isVariant: true,
+        path: [0, 'to', 1],
+      });
       expect(
         checkMembers([], `[ { "x" : ${json} , "to" : [ ${json} , { "gas" : 1 , "gas" : ${json} } ] } ]`),
       ).toMatchObject({

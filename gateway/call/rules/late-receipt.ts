@@ -3,7 +3,7 @@ import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { AttemptOutcome } from '../../upstreams/outcome.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { Call } from '../call.ts';
-import { firstWithin, settled } from '../in-time.ts';
+import { firstWithin, settled } from '../../clock/first-within.ts';
 import type { Router } from '../router.ts';
 import type { Rule, RuleAccess } from './rule.ts';
 

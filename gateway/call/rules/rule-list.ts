@@ -1,7 +1,7 @@
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { Call } from '../call.ts';
 import { confirmation } from '../confirm.ts';
-import { mayFlow } from '../flow.ts';
+import { hasFlowingResults } from '../flow.ts';
 import type { Router } from '../router.ts';
 import { acceptedTransactions } from './accepted-transactions.ts';
 import { catchingUp } from './catch-up.ts';
@@ -23,8 +23,8 @@ import { verification } from './verification.ts';
 type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess, isVerified: boolean) => Rule<Call> | undefined;
 
 /**
- * All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone; but for the confirmation,
- * whose judgements hedges and waits use, too.
+ * All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone, except for two: hedges
+ * and waits use the judgements of the confirmation, and the transaction route uses `moreCapacity` of upstream capacity.
  */
 export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Rejects the call before it has a slot and the others do work for it.
@@ -42,7 +42,7 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   ['late receipt', lateReceipt],
   // Waits with the response, before the next one completes it.
   ['shared blocks', sharedBlocks],
-  // Judges what the others have made of a response. Pins a tag, for which the next ones wait.
+  // Judges what the others have made of a response. Pins a tag, for which the next one waits.
   ['verification', verification],
   ['catching up', catchingUp],
   // The last wait before a selection: other calls may take what it has got.
@@ -97,7 +97,7 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess, i
     select: hooks(found.map(({ select }) => select)),
     end: hooks(found.map(({ end }) => end)),
     confirm: found.find(({ confirm }) => confirm !== undefined)?.confirm,
-    mayFlow: judge === undefined && mayFlow(method),
+    mayFlow: judge === undefined && hasFlowingResults(method),
   };
 }
 

@@ -14,7 +14,7 @@ export type RuleAccess = 'gatehouse' | 'key' | 'private' | 'public';
 export interface Rule<Call> {
   /** Rejects the call before it has a slot of the network. @throws RpcError (rejects with it) */
   readonly admit?: (call: Call) => Promise<void>;
-  /** Runs before the first attempt. A response ends the call. @throws RpcError, Cancelled (rejects with it) */
+  /** Runs before the first attempt. A response takes the place of attempts. @throws RpcError, Cancelled (rejects with it) */
   readonly before?: (call: Call) => Promise<UpstreamResponse | undefined> | undefined;
   /** Runs before each selection of an upstream. @throws RpcError, Cancelled (rejects with it) */
   readonly select?: (call: Call) => Promise<void> | undefined;
@@ -32,7 +32,7 @@ export interface Rule<Call> {
     call: Call,
     response: UpstreamResponse | FlowingResponse,
   ) => UpstreamResponse | FlowingResponse | undefined;
-  /** The response for the caller, of an upstream or in place of those that failed. @throws RpcError */
+  /** The response for the caller: of `before`, of an upstream, or in place of those that failed. @throws RpcError */
   readonly end?: (
     call: Call,
     response: UpstreamResponse | FlowingResponse,
