@@ -86,6 +86,7 @@ export class SimulatedGateway {
       usage: new UsageLedger(usageStore),
       cache: new ResponseCache(settings.CACHE_MAX_BYTES),
       durable: undefined,
+      ...{ shownParams: undefined, memory: undefined, link: undefined, leases: undefined },
       localChains: new LocalChains(settings, this.#log),
     });
     this.#network.adoptSharedState();

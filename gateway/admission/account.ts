@@ -28,7 +28,10 @@ export class Account {
 /** Gatehouse's own requests, such as polls. They take any free slot, and wait for none before others that have fewer. */
 export const gatehouse = new Account('gatehouse', undefined, Infinity);
 
-/** Name of the turns in which the result of an upstream is read. For Gatehouse itself, each upstream has turns. */
+/**
+ * Name of the turns in which the result of an upstream is read. For Gatehouse itself, each upstream has turns; but its small
+ * chunks and batches have those of the account `gatehouse`.
+ */
 export function turnsFor(account: Account | undefined, upstream: string): string {
   return account === undefined || account === gatehouse ? `upstream ${upstream}` : account.payer.name;
 }

@@ -55,8 +55,8 @@ class Guesses extends Account {
 }
 
 /**
- * Authenticates calls by their key; it does not check the permissions of a request. Keys are cached in a
- * `RecordCache`.
+ * Authenticates calls by their key; it does not check the permissions of a request. Keys are cached in a `RecordCache`, so
+ * that most calls need no promise.
  */
 export class Authenticator {
   /**

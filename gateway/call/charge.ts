@@ -134,8 +134,8 @@ export function infuraErrorOf(
   context: Pick<CallContext, 'access' | 'network'>,
 ): InfuraError | undefined {
   if (!hasInfuraErrors(context) || reason === 'quota-unreachable') return undefined;
-  const holder = scope === 'all' || teamIn(context.access.account.name) !== undefined ? 'account' : 'key';
-  return infuraErrors[holder][reason === 'rate-limit' ? 'rate' : 'quota'];
+  const subject = scope === 'all' || teamIn(context.access.account.name) !== undefined ? 'account' : 'key';
+  return infuraErrors[subject][reason === 'rate-limit' ? 'rate' : 'quota'];
 }
 
 /** The message of a limit. Without a key, no project id has one. */

@@ -119,7 +119,7 @@ export function keysCommand(context: CommandContext): Command {
       withManager(async (manager) => {
         const all = await manager.list();
         const records = all.filter(({ permissions }) => team === undefined || permissions?.['team'] === team);
-        if (team !== undefined && records.length === 0 && !format.json) {
+        if (team !== undefined && records.length === 0 && !format.json && !format.csv) {
           throw new UsageError(`--team: no key has the team ${team}`);
         }
         const none = `There are no keys. Create one: ${commandName} keys create --name <name>\n`;

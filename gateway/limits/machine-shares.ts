@@ -88,7 +88,7 @@ export class WorkerShares {
     this.#checks = [];
     this.#timer = undefined;
     if (sent.length === 0) return;
-    // The message has limits once, of however many shares they are.
+    // Structured clone copies an object once per message: limits that several shares have are sent once.
     const charges = sent.map(({ share, units, decide }): ShareCharge => ({
       share,
       units,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Rejected requests of one holder whose bodies may still arrive. */
-const MAX_PER_HOLDER = 64;
+/** Rejected requests of one account whose bodies may still arrive. */
+const MAX_PER_ACCOUNT = 64;
 
 /**
  * Counts the rejected requests whose bodies have not arrived, by the account of their key, else by client address. They
@@ -12,23 +12,23 @@ export class RejectedBodies {
 
   /**
    * To be called after the response was written, for requests with and without a body.
-   * @param holder of the memory budget
+   * @param account name of its account in the memory budget
    */
-  add(request: IncomingMessage, holder: string): void {
+  add(request: IncomingMessage, account: string): void {
     if (request.destroyed || request.socket.destroyed || request.complete || !hasBody(request)) return;
-    const count = this.#counts.get(holder) ?? 0;
-    if (count >= MAX_PER_HOLDER) {
+    const count = this.#counts.get(account) ?? 0;
+    if (count >= MAX_PER_ACCOUNT) {
       request.socket.destroySoon();
       return;
     }
-    this.#counts.set(holder, count + 1);
+    this.#counts.set(account, count + 1);
     const { socket } = request;
     const end = (): void => {
       request.off('close', end);
       socket.off('close', end);
-      const remaining = (this.#counts.get(holder) ?? 0) - 1;
-      if (remaining > 0) this.#counts.set(holder, remaining);
-      else this.#counts.delete(holder);
+      const remaining = (this.#counts.get(account) ?? 0) - 1;
+      if (remaining > 0) this.#counts.set(account, remaining);
+      else this.#counts.delete(account);
     };
     // A request whose body cannot be read, because its length is ambiguous, is not closed with its socket.
     request.once('close', end);

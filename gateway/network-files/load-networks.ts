@@ -238,7 +238,7 @@ export function formatDiagnostic({ file, line, column, message }: FileDiagnostic
 }
 
 /** Finds base URLs that belong to two networks. Skips invalid base URLs, because `readNetwork` reports those. */
-export function findConflicts(networks: readonly NetworkConfig[]): { slug: string; diagnostic: Diagnostic }[] {
+function findConflicts(networks: readonly NetworkConfig[]): { slug: string; diagnostic: Diagnostic }[] {
   const conflicts: { slug: string; diagnostic: Diagnostic }[] = [];
   const owners = new Map<string, string>();
   const slugs = new Set(networks.map((network) => network.slug));
@@ -256,7 +256,7 @@ export function findConflicts(networks: readonly NetworkConfig[]): { slug: strin
   return conflicts;
 }
 
-/** @param path of the base URL @param owner slug of the first network with this base URL */
+/** @param path of the base URL  @param owner slug of the first network with this base URL */
 function describeConflict(
   path: string,
   slug: string,
@@ -280,7 +280,7 @@ export interface Configuration {
   readonly refused: RejectedFiles | null;
 }
 
-export interface RejectedFiles {
+interface RejectedFiles {
   readonly at: string;
   readonly digest: string;
   /** Diagnostics with their messages. These contain no values except base URLs and names of variables. */

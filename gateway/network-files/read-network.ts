@@ -88,10 +88,7 @@ type Options = Readonly<Record<string, OptionSchema & Partial<Option<string>>>>;
  * Validates a network file, and sets the defaults of its schema. Values of a wrong type are removed, so that further checks
  * report all other errors in the same run.
  */
-export function readValues(
-  validate: ValidateFunction,
-  given: unknown,
-): { values: JsonObject; diagnostics: Diagnostic[] } {
+function readValues(validate: ValidateFunction, given: unknown): { values: JsonObject; diagnostics: Diagnostic[] } {
   const values = isObject(given) ? structuredClone(given) : {};
   if (validate(isObject(given) ? values : given)) return { values, diagnostics: [] };
   const errors = validate.errors ?? [];
@@ -119,7 +116,7 @@ function removeWrongValue(
 }
 
 /** Expands variables and files with credentials, and runs the checks of the options. */
-export function finishTexts(
+function finishTexts(
   options: Options,
   values: JsonObject,
   path: Path,

@@ -85,17 +85,17 @@ export interface NetworkParts {
   readonly usage: UsageLedger;
   readonly log: Log;
   /** Undefined: no parameters are shown. */
-  readonly shownParams?: ShownParams;
+  readonly shownParams: ShownParams | undefined;
   /** Undefined: upstream responses are not accounted. */
-  readonly memory?: MemoryBudget;
+  readonly memory: MemoryBudget | undefined;
   /** Undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
   /** Undefined: results are in memory only. */
   readonly durable: DurableCache | undefined;
   /** Undefined: the gateway has one worker. */
-  readonly link?: WorkerLink | undefined;
+  readonly link: WorkerLink | undefined;
   /** Leases of the slots that the workers share, with `link`. */
-  readonly leases?: SlotLeases | undefined;
+  readonly leases: SlotLeases | undefined;
   readonly localChains: LocalChains;
   /** All open upstreams by identity. A rebuilt network reuses those of equal identity and adds new ones. */
   readonly openUpstreams: Map<string, Upstream>;

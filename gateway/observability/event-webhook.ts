@@ -59,6 +59,7 @@ export async function sendEvents(
       if (pauseMs > INTERVAL_MS) log.info('events are sent to EVENTS_WEBHOOK_URL again');
       pauseMs = INTERVAL_MS;
     } catch (error) {
+      if (signal.aborted) return;
       const cause = error instanceof Error ? (error.cause ?? error) : error;
       if (pauseMs === INTERVAL_MS)
         log.warn({ error: errorCode(cause) }, 'events cannot be sent to EVENTS_WEBHOOK_URL: they are sent again later');

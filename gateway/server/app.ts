@@ -5,7 +5,7 @@ import { openDurableCache } from '../cache/open-durable-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { checkRedisOf } from '../redis/check-redis.ts';
 import { RedisMemoryWatch } from '../redis/memory.ts';
-import type { Log } from '../config/log.ts';
+import { causeOf, type Log } from '../config/log.ts';
 import { LogLevel } from '../config/log-level.ts';
 import { processBounds, type ProcessBounds } from '../config/process-bounds.ts';
 import { itemsIn } from '../config/parse-setting.ts';
@@ -78,11 +78,11 @@ export interface Gateway {
   drain(delayMs?: number): Promise<void>;
 }
 
-/** What a room gets, with what it has opened. */
+/** Parts that a room gets, with those that it has opened. */
 type Opened<Open extends (parts: never) => unknown> = Parameters<Open>[0] & Awaited<ReturnType<Open>>;
 
-/** What every room gets. */
-interface Gatehouse {
+/** Parts that every room gets. */
+interface GatewayBase {
   readonly settings: Settings;
   /** Values for `${NAME}` in network files. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -92,8 +92,8 @@ interface Gatehouse {
   readonly bounds: ProcessBounds;
   /** Of several workers, one does what all need only once. */
   readonly isFirstWorker: () => boolean;
-  /** Adds what closes a part. Parts are closed one after another, the last one first. */
-  readonly onClose: (close: () => unknown) => void;
+  /** Adds what closes a part, or several parts together. The last ones are closed first. An error does not stop the rest. */
+  readonly onClose: (...together: (() => unknown)[]) => void;
 }
 
 /**
@@ -104,17 +104,29 @@ interface Gatehouse {
  */
 export async function openGateway(
   settings: Settings,
-  env: Gatehouse['env'],
+  env: GatewayBase['env'],
   log: Log,
   link?: WorkerLink,
   bounds: ProcessBounds = processBounds,
 ): Promise<Gateway> {
-  const closers: (() => unknown)[] = [];
-  const close = async (): Promise<void> => {
-    for (const closePart of closers.splice(0).reverse()) await closePart();
+  const closers: (() => unknown)[][] = [];
+  const closeAll = async (): Promise<void> => {
+    const failures: unknown[] = [];
+    const closeOne = async (closePart: () => unknown): Promise<void> => {
+      try {
+        await closePart();
+      } catch (error) {
+        failures.push(error);
+        log.error(causeOf(error), 'a part of the gateway cannot be closed');
+      }
+    };
+    for (const together of closers.reverse()) await Promise.all(together.map(closeOne));
+    if (failures.length > 0) throw failures[0];
   };
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= closeAll());
   const isFirstWorker = (): boolean => link?.isFirst !== false;
-  const onClose = (closePart: () => unknown): void => void closers.push(closePart);
+  const onClose = (...together: (() => unknown)[]): void => void closers.push(together);
   const base = { settings, env, log, link, bounds, isFirstWorker, onClose };
   try {
     // Before the first child of the log.
@@ -148,12 +160,12 @@ export async function openGateway(
       },
     };
   } catch (error) {
-    await close();
+    await close().catch(() => undefined);
     throw error;
   }
 }
 
-function openLogLevel({ log, link }: Gatehouse): LogLevel {
+function openLogLevel({ log, link }: GatewayBase): LogLevel {
   const logLevel = new LogLevel(log, (level) => {
     link?.notify('log-level', level);
   });
@@ -164,7 +176,7 @@ function openLogLevel({ log, link }: Gatehouse): LogLevel {
   return logLevel;
 }
 
-function readFiles({ settings, env }: Gatehouse) {
+function readFiles({ settings, env }: GatewayBase) {
   const files = {
     folder: settings.NETWORKS_DIR,
     ...methodFacts,
@@ -201,8 +213,8 @@ async function openState({ settings, log, link, bounds, auth, isFirstWorker, onC
     authenticator.close();
   });
   metrics.watchCounts('gatehouse_key_lookups_total', () => authenticator.counts);
+  const durable = openDurableCache(settings, metrics, log);
   const limiter = openLimiter(settings, log, link);
-  onClose(() => limiter.close());
   metrics.watchCounts('gatehouse_limit_checks_total', () => limiter.counts);
   metrics.watchCounts('gatehouse_public_charges_total', () => limiter.public.counts);
   metrics.watchValue('gatehouse_public_addresses', () => limiter.public.size);
@@ -210,12 +222,14 @@ async function openState({ settings, log, link, bounds, auth, isFirstWorker, onC
   if (hasKeyMetrics) metrics.watchQuotas(() => limiter.quotas());
   const usageStore = new UsageStore(store, log);
   const usage = new UsageLedger(usageStore, hasKeyMetrics ? metrics.keyMetric() : undefined);
-  onClose(() => usage.close());
   const hasHistory = settings.STATUS_PAGE !== 'off';
   const historyStore = hasHistory ? new HistoryStore(store, metrics.history, log, isFirstWorker) : undefined;
-  onClose(() => historyStore?.close());
-  const durable = openDurableCache(settings, metrics, log);
-  onClose(() => durable?.close());
+  onClose(
+    () => limiter.close(),
+    () => usage.close(),
+    () => historyStore?.close(),
+    () => durable?.close(),
+  );
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
   await Promise.all([store.waitUntilReady(REDIS_OPEN_TIMEOUT_MS), limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS)]);
   return {
@@ -395,15 +409,8 @@ async function openPorts(parts: Opened<typeof openOperations>) {
       events: parts.readEvents,
     };
     const admin = {
-      ...{
-        ...parts,
-        proxies,
-        lists,
-        links: opsLinks,
-        port: mainPort,
-        dataDir: settings.DATA_DIR,
-        usage: parts.usageStore,
-      },
+      ...{ keys: parts.keys, log, logLevel: parts.logLevel, limiter, drains, events, proxies, lists },
+      ...{ links: opsLinks, port: mainPort, dataDir: settings.DATA_DIR, usage: parts.usageStore },
       tokens: parts.adminTokens,
       onRejected: metrics.adminRejected.bind(metrics),
       explain: explainCalls({ ...requestOptions, nextRequestId }),
@@ -443,7 +450,7 @@ async function openPorts(parts: Opened<typeof openOperations>) {
 const networksLink = { path: '/', title: 'Networks' };
 const methodsLink = { path: '/docs', title: 'Methods' };
 
-/** The pages of the ops port. With the admin API, the overview is at the root. */
+/** Links to the pages of the ops port. With the admin API, the overview is at the root. */
 function linksOf(hasStatus: boolean, hasAdmin: boolean): ConsoleLink[] {
   if (!hasAdmin) return hasStatus ? [networksLink] : [];
   return [

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
-import { makeKey } from '../../gateway/auth/formats/key.ts';
+import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { Revocations } from '../../gateway/auth/tokens/revocations.ts';
+import { reportOf } from '../support/gateway.ts';
 import { openKeys } from '../support/open-keys.ts';
 import { putKeyByHand } from '../support/redis-keys.ts';
 import { freePort } from '../support/redis.ts';
@@ -48,6 +50,23 @@ describe('while Redis is unavailable', () => {
     await eventually(() => !auth.store.isAvailable, SOON_MS);
     expect(await auth.try(key)).toBe('valid');
     await eventually(async () => (await auth.try(key)) === 'key-store-unreachable', 10_000);
+  });
+
+  it('KEY_STALE_MAX_S below the time for which keys are fresh also bounds them, and a known revocation stays', async () => {
+    const redis = await startOwnRedis();
+    const auth = await openAuth(redis.url, { keyStaleMaxS: 0 });
+    const [key, revoked] = [await addKey(redis), await addKey(redis)];
+    await fillCache(auth, key, revoked);
+    const revocations = new Revocations(auth.store, 0);
+    const reported = reportOf(auth.store, revoked);
+    await revokeKey(redis, revoked);
+    await reported;
+    expect(await revocations.isAnyRevoked([digestOf(revoked)])).toBe(true);
+    await redis.kill();
+    await eventually(() => !auth.store.isAvailable, SOON_MS);
+    expect(await auth.try(key)).toBe('key-store-unreachable');
+    expect(await revocations.isAnyRevoked([digestOf(key), digestOf(revoked)])).toBe(true);
+    await expect(revocations.isAnyRevoked([digestOf(key)])).rejects.toMatchObject({ reason: 'key-store-unreachable' });
   });
 
   it('a key that is missing after the outage ends within a second', async () => {

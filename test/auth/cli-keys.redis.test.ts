@@ -150,11 +150,13 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
     expect(await listed()).toMatchObject([{ permissions: { secrets: keyIdOf(digestOf(secret)) } }]);
   });
 
-  it('list shows a table, and an array with --json', async () => {
+  it('list shows a table, an array with --json, and with --csv only the head if no key has the team', async () => {
     expect((await keys(['list'])).out).toBe(
       `There are no keys. Create one: ${commandName} keys create --name <name>\n`,
     );
     expect((await keys(['list', '--json'])).out).toBe('[]\n');
+    const empty = { out: 'id,name,team,created,state\n', err: '', exitCode: 0 };
+    expect(await keys(['list', '--team', 'acme', '--csv'])).toEqual(empty);
     const alice = await create('alice');
     const bob = await create('bob with a long name');
     await keys(['update', bob.id, '--team', 'acme']);

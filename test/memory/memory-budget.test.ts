@@ -137,7 +137,7 @@ it('a reservation moves its bytes to another account, and takes none after its r
   new Reservation(budget, keyOf('other')).begin(1);
 });
 
-it('addresses without bytes are not kept, and all objects of an address have the same bytes', () => {
+it('a limited number of addresses is kept, and all objects of an address have the same bytes', () => {
   const budget = open();
   const heap = (): number => {
     collectGarbage();

@@ -46,8 +46,8 @@ export class RecordCache<Value> {
   /** Whether a value suffices, and is still valid `marginMs` from now; undefined: it needs a lookup. */
   freshness({ confirmedAt, generation }: Known<Value>, marginMs = 0): 'hit' | 'stale' | undefined {
     const age = clock.now() + marginMs - confirmedAt;
-    if (generation === this.#generation && age < this.#store.freshForMs) return 'hit';
-    return !this.#store.isAvailable && age < this.#staleMaxMs ? 'stale' : undefined;
+    if (!this.#store.isAvailable) return age < this.#staleMaxMs ? 'stale' : undefined;
+    return generation === this.#generation && age < this.#store.freshForMs ? 'hit' : undefined;
   }
 
   /** Whether one of these values is valid without a lookup. */

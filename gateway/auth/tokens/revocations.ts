@@ -61,7 +61,7 @@ export class Revocations {
       else if (known.value) return true;
     }
     if (areFresh) return false;
-    return Promise.all(digests.map((digest) => this.#isRevoked(digest))).then((found) => found.includes(true));
+    return this.#findRevoked(digests);
   }
 
   /** Whether some record is known not to be revoked, without a lookup. */
@@ -69,11 +69,21 @@ export class Revocations {
     return this.#records.hasFresh((isRevoked) => !isRevoked);
   }
 
+  /** Looks the records up together. A revoked one decides, even if another cannot be looked up. */
+  async #findRevoked(digests: readonly string[]): Promise<boolean> {
+    const found = await Promise.allSettled(digests.map((digest) => this.#isRevoked(digest)));
+    if (found.some((one) => one.status === 'fulfilled' && one.value)) return true;
+    for (const one of found) if (one.status === 'rejected') throw one.reason;
+    return false;
+  }
+
   async #isRevoked(digest: string): Promise<boolean> {
     const lookUp = async (): Promise<boolean> => (await this.#store.find(digest))?.revokedAt !== undefined;
     try {
       return (await this.#records.find(digest, lookUp)) === true;
     } catch (cause) {
+      // A revocation that is known stays, however old it is.
+      if (this.#records.get(digest)?.value === true) return true;
       const known = this.#records.valueWithoutStore(digest);
       if (known === undefined) throw new RpcError('key-store-unreachable', undefined, { cause });
       return known;

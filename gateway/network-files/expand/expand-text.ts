@@ -5,6 +5,12 @@ import { loadPackage } from '../../config/load-package.ts';
 import { errorCode } from '../../config/log.ts';
 import { isNestedTooDeep } from '../diagnostics/parse-yaml.ts';
 
+const MISSPELT = 'write a variable as ${NAME} or ${NAME:-default}';
+/** A token of a cloud provider has a few kB, the public authorities of a system 200 kB. */
+const MAX_BYTES = 1024 * 1024;
+/** Files of the kernel, such as the environment of this process, which has the admin token. */
+const KERNEL_FILE = /^\/(proc|sys|dev)\//;
+
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -32,8 +38,6 @@ export function readFileText(path: string, _env: Env, report: (problem: string) 
   return value;
 }
 
-const MISSPELT = 'write a variable as ${NAME} or ${NAME:-default}';
-
 interface Expanded {
   readonly value?: string;
   readonly problem?: string;
@@ -51,11 +55,6 @@ function expandVariable(inside: string, env: Env): Expanded {
   if (fallback !== undefined) return { value: fallback };
   return { problem: name === '' ? MISSPELT : `the environment has no ${name}; set it, or write \${${name}:-default}` };
 }
-
-/** A token of a cloud provider has a few kB, the public authorities of a system 200 kB. */
-const MAX_BYTES = 1024 * 1024;
-/** Files of the kernel, such as the environment of this process, which has the admin token. */
-const KERNEL_FILE = /^\/(proc|sys|dev)\//;
 
 /** @returns the text of a file with a credential, without line breaks at its end */
 export function readSecretFile(path: string): { readonly value: string } | { readonly problem: string } {

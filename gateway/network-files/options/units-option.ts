@@ -2,7 +2,7 @@ import { bestPattern, byMethod, methodNames } from './method-pattern.ts';
 import { either } from './option.ts';
 
 /** Counts that a formula may have of the parameters of a call. A bound of a network or key limits some of them. */
-export const countNames = ['blocks', 'addresses', 'storageKeys', 'calls', 'overrides'] as const;
+const countNames = ['blocks', 'addresses', 'storageKeys', 'calls', 'overrides'] as const;
 export type CountName = (typeof countNames)[number];
 
 /** Request units of a call: `base`, plus `each` for each counted item, at most `max`. */

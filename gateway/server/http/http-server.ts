@@ -26,6 +26,9 @@ const MAX_HEADERS = 100;
 const LATE_REQUESTS = 'late requests';
 /** How long a rejected client may keep its side of the connection open. */
 const LINGER_MS = 1_000;
+const CLOSE_IDLE_EVERY_MS = 50;
+/** How long a new connection may take to send its first byte. */
+const FIRST_BYTE_TIMEOUT_MS = 250;
 
 /** A listening port. */
 export interface Listener {
@@ -236,15 +239,11 @@ function serveIgnoringUpgrade(server: Server, request: IncomingMessage, socket: 
   server.emit('connection', socket);
 }
 
-const CLOSE_IDLE_EVERY_MS = 50;
-/** How long a new connection may take to send its first byte. */
-const FIRST_BYTE_TIMEOUT_MS = 250;
-
 /**
  * Makes each response close its connection from now on. Otherwise a client or load balancer might send its next call while the
  * connection closes, and not learn whether the call was handled.
  */
-export function announceClose(server: Server, { open }: ClientConnections): void {
+function announceClose(server: Server, { open }: ClientConnections): void {
   for (const { responses } of open) {
     const next = responses.find(({ headersSent }) => !headersSent);
     if (next === undefined) continue;
@@ -258,7 +257,7 @@ export function announceClose(server: Server, { open }: ClientConnections): void
 }
 
 /** Stops accepting connections, waits for requests in progress, and destroys connections after `timeoutMs`. */
-export async function closeServer(server: Server, connections: ClientConnections, timeoutMs: number): Promise<void> {
+async function closeServer(server: Server, connections: ClientConnections, timeoutMs: number): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
   // Browsers open connections in advance. Node does not count them as idle before their first byte.
   const firstByteTimer = clock.setTimeout(() => {

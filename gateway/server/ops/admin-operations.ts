@@ -31,7 +31,7 @@ import type { MachineLists } from './machine-lists.ts';
 import { readChoices } from './read-choices.ts';
 import { readListUsage, readQuotas, shownKey, shownKeys } from './shown-keys.ts';
 
-/** What operations use of the gateway. */
+/** Parts of the gateway that operations use. */
 export interface AdminContext {
   readonly keys: KeyStore;
   readonly usage: UsageStore;

@@ -24,7 +24,7 @@ export interface AdminRouteOptions extends AdminContext {
   readonly tokens: readonly AdminToken[];
   readonly proxies: TrustedProxies;
   readonly onRejected: (reason: AdminRejection) => void;
-  /** The pages of the ops port. */
+  /** Links to the pages of the ops port. */
   readonly links: readonly ConsoleLink[];
   readonly events: Pick<EventList, 'add'>;
 }
@@ -45,9 +45,10 @@ interface AdminCaller {
 
 /** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with an admin token. */
 export function adminRoutes(options: AdminRouteOptions): Router {
-  const { proxies, keys, log, events, links } = options;
+  const { tokens: adminTokens, proxies, onRejected, links, events, ...context } = options;
+  const { keys, log } = context;
   const { text, operations } = readAdminApi();
-  const tokens = new AdminAuthenticator(options.tokens, options.onRejected);
+  const tokens = new AdminAuthenticator(adminTokens, onRejected);
   const router = Router();
   const hasStatus = links.some(({ path }) => path === '/networks');
   // The pages have no data until their user enters the token.
@@ -68,7 +69,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
     });
   // The method reference is on the main port.
   router.get('/docs', (request, response) => {
-    response.redirect(`${request.protocol}://${request.hostname}:${options.port()}/docs`);
+    response.redirect(`${request.protocol}://${request.hostname}:${context.port()}/docs`);
   });
   router.use('/admin', (request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
@@ -105,7 +106,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       const by = `admin API, ${token.name}, ${address}`;
       const manager = new KeyManager(keys, methodNames, by);
       const { id = '', network = '', upstream = '', kid = '' } = request.params;
-      const operation = { ...options, id, network, upstream, kid, body, query: request.query, manager };
+      const operation = { ...context, id, network, upstream, kid, body, query: request.query, manager };
       const result = await handler(operation);
       // An explanation changes nothing.
       if (verb !== 'get' && operationId !== 'explain') {

@@ -14,6 +14,8 @@ const MESSAGE_TIMEOUT_MS = 30_000;
 const IGNORED_BYTES = 65_536;
 /** Size of a control frame without its payload. */
 const CONTROL_FRAME_BYTES = 6;
+/** Opcode of the frame after which ws reads nothing more. */
+const CLOSE = 8;
 
 /**
  * Reads the frames of one socket. The bytes of its connection are passed to ws a few frames at a time, within the budget of
@@ -142,9 +144,6 @@ export class SocketFrames {
     this.#rest = [];
   };
 }
-
-/** Opcode of the frame after which ws reads nothing more. */
-const CLOSE = 8;
 
 /** Counts frames in the bytes of a client (RFC 6455 §5.2). A frame and its header may be split anywhere. */
 export class FrameScan {

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
 import { eventually, SOON_MS } from '../../support/eventually.ts';
@@ -161,11 +163,38 @@ describe('a gateway that drains', () => {
     expect(await drained()).toBeLessThan(SOON_MS);
   });
 
-  it('may be drained twice', async () => {
+  it('may be drained twice: both drains end after the calls in progress', async () => {
     await start();
-    await Promise.all([gateway.gateway.drain(), gateway.gateway.drain()]);
-    await gateway.gateway.drain();
+    const held: Exchange[] = [];
+    node.next((exchange) => void held.push(exchange));
+    const connection = await open(post(path, storageAt));
+    await inFlight();
+    const order: string[] = [];
+    const { gateway: draining } = gateway;
+    const drains = ['first', 'second'].map((name) => draining.drain().then(() => order.push(name)));
     expect(await isClosed()).toBe(true);
+    order.push('released');
+    for (const exchange of held) asUsual(exchange);
+    await Promise.all(drains);
+    expect(order[0]).toBe('released');
+    expect(await connection.response()).toMatchObject({ status: 200 });
+    await draining.drain();
+  });
+
+  it('writes usage and closes the other parts if one cannot be closed, and rejects', async () => {
+    await start();
+    await (await open(post(path, storageAt))).response();
+    const { gateway: draining, dataDir } = gateway;
+    const stop = draining.localChains.stop.bind(draining.localChains);
+    draining.localChains.stop = async () => {
+      await stop();
+      throw new Error('not stopped');
+    };
+    await expect(draining.drain()).rejects.toThrow('not stopped');
+    const files = readdirSync(dataDir, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
+    const texts = files.map((file) => readFileSync(join(file.parentPath, file.name), 'utf8'));
+    expect(texts.some((text) => text.includes('eth_getStorageAt'))).toBe(true);
+    await start();
   });
 });
 
