@@ -9,7 +9,7 @@ import { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { HttpUpstream } from './http-upstream.ts';
 import { PendingRequest } from './pending-request.ts';
-import { responseId } from './response-envelope.ts';
+import { responseId, responseIdInSteps } from './response-envelope.ts';
 import type { SentRequest } from './transport.ts';
 import { UpstreamFailure } from './upstream-response.ts';
 
@@ -139,7 +139,8 @@ export class Batch {
    * @returns whether it has a response to each of them
    */
   async #handleResponse(response: HttpResponse, sent: number): Promise<boolean> {
-    const responses = await elementsOf(response.body, sent, (this.#cancellation.owner ?? gatehouse).payer.name);
+    const owner = (this.#cancellation.owner ?? gatehouse).payer.name;
+    const responses = await elementsOf(response.body, sent, owner);
     if (responses === undefined) {
       // Some providers reject batches with 403 or 429.
       if (mayConcernCalls(response.status) && !(await this.#succeedsAlone())) this.#settleRest(response);
@@ -150,7 +151,8 @@ export class Batch {
     for (const body of responses) {
       // An error for the whole batch may have the id of one call: geth's `batch too large` has the first one's.
       const isOwn = isComplete ? !isRejectedInBatch(body) : !body.includes('"error"');
-      const id = isOwn ? responseId(body) : undefined;
+      const found = isOwn ? responseId(body) : undefined;
+      const id = found === 'unread' ? await responseIdInSteps(body, new OwnedSteps(owner)) : found;
       if (typeof id === 'number') this.#settle(id, { ...response, body });
     }
     if (isComplete) this.#sendRestAlone();

@@ -2,13 +2,13 @@ import { isObject } from '../../collections/is-object.ts';
 import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { BeyondLimits, JsonReader, NotJson } from '../../json/json-reader.ts';
 import { envelopeLimits, MAX_ERROR_BYTES, MAX_MEMBERS } from '../../spec/result-bounds.ts';
-import { TooManyValues } from './upstream-response.ts';
+import { TooManyValues, UpstreamFailure } from './upstream-response.ts';
 
 /** From this size on, checking the bytes of a response is cheaper than parsing it (bench/steps.ts). */
 export const LARGE_RESPONSE_BYTES = 8_192;
 /** Up to this size, a response is read or checked in one step, which takes up to 10 ms. */
 export const IN_STEPS_OVER_BYTES = 262_144;
-/** Bytes of one step: these, and the rest of a text or number. */
+/** Bytes of one step: these, and the rest of a text, a number or white space. */
 const STEP_BYTES = 65_536;
 
 /*
@@ -24,6 +24,9 @@ const tail = new RegExp(String.raw`(?:,\s*${VERSION})?(?:,\s*${ID})?\}\s*$`);
 /** The longest envelope that is found without reading the whole response. */
 const ENVELOPE_BYTES = 100;
 const MAX_ID_BYTES = 32;
+
+/** Id in a message of an upstream. Undefined: JSON without an id, as in errors about malformed requests. */
+export type ResponseId = number | 'notification' | 'not-json' | undefined;
 
 /**
  * The result in a response, as bytes that are not checked: the caller must do that.
@@ -57,11 +60,32 @@ export function isMeaningful(error: unknown): boolean {
 
 /**
  * The id of the call that a response is for. The gateway's ids are numbers.
- * @returns undefined: JSON without an id, as in errors about malformed requests, or with one within a large response
+ * @returns 'unread': the ends of a large response do not show it, and `responseIdInSteps` must find it
  */
-export function responseId(body: Buffer): number | 'notification' | 'not-json' | undefined {
+export function responseId(body: Buffer): ResponseId | 'unread' {
   const id = headOf(body)?.[1] ?? tailOf(body)?.[1];
-  return id === undefined ? findId(body) : Number(id);
+  if (id !== undefined) return Number(id);
+  if (body.length < LARGE_RESPONSE_BYTES) return parseId(body.toString('utf8'));
+  if (body.length > IN_STEPS_OVER_BYTES) return 'unread';
+  try {
+    return idOf(membersOf(body));
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return undefined;
+    throw error;
+  }
+}
+
+/** The id in a response of any size, with pauses for the event loop. It is unknown in one with too many values. */
+export async function responseIdInSteps(body: Buffer, steps: OwnedSteps): Promise<ResponseId> {
+  try {
+    await steps.next();
+    return idOf(await membersInSteps(body, steps));
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return undefined;
+    throw error;
+  } finally {
+    steps.charge();
+  }
 }
 
 /** The members of a response that Gatehouse reads. Others are skipped. */
@@ -93,10 +117,11 @@ export async function membersInSteps(body: Buffer, steps: OwnedSteps): Promise<M
 }
 
 /**
- * Reads the members, and yields after each step. All members but the result together are as large as an error at most.
- * @param members gets each member
+ * Reads the members, and yields after each step. There is one result at most, and all other members together are as large as
+ * an error at most.
  */
-function* readMembers(body: Buffer, members = new Map<string, Buffer>()): Generator<undefined, Members | undefined> {
+function* readMembers(body: Buffer): Generator<undefined, Members | undefined> {
+  const members = new Map<string, Buffer>();
   const { depth, values } = envelopeLimits(body.length);
   const reader = new JsonReader(body, { maxDepth: depth, maxValues: values });
   try {
@@ -109,16 +134,22 @@ function* readMembers(body: Buffer, members = new Map<string, Buffer>()): Genera
     if (!reader.isAtObject) return undefined;
     reader.enterObject();
     let otherBytes = 0;
+    let stepEnd = STEP_BYTES;
     for (let count = 0; reader.nextMember();) {
       const name = names.find((one) => reader.isName(one))?.toString();
       if (++count > MAX_MEMBERS) throw new TooManyValues();
+      if (name === 'result' && members.has(name))
+        throw new UpstreamFailure('malformed', 'the response has two results');
       const start = reader.at;
       for (let hasEnded = false; !hasEnded;) {
         const { at } = reader;
-        hasEnded = reader.skipTowards(at + STEP_BYTES);
+        if (at > stepEnd) {
+          yield;
+          stepEnd = at + STEP_BYTES;
+        }
+        hasEnded = reader.skipTowards(stepEnd);
         if (name !== 'result') otherBytes += reader.at - at;
         if (otherBytes > MAX_ERROR_BYTES) throw new TooManyValues();
-        if (!hasEnded) yield;
       }
       if (name !== undefined) members.set(name, body.subarray(start, reader.at));
     }
@@ -140,28 +171,14 @@ function tailOf(body: Buffer): RegExpExecArray | null {
   return tail.exec(body.toString('latin1', Math.max(0, body.length - ENVELOPE_BYTES)));
 }
 
-/** Finds the id without parsing the rest. In too many values, or behind many bytes, it is unknown: the body may be JSON. */
-function findId(body: Buffer): number | 'notification' | 'not-json' | undefined {
-  if (body.length < LARGE_RESPONSE_BYTES) return parseId(body.toString('utf8'));
-  const members = new Map<string, Buffer>();
-  const reading = readMembers(body, members);
-  try {
-    for (let bytes = 0; bytes < IN_STEPS_OVER_BYTES; bytes += STEP_BYTES) {
-      const { done, value } = reading.next();
-      if (done !== true) continue;
-      if (value === undefined) return 'not-json';
-      break;
-    }
-  } catch (error) {
-    if (error instanceof TooManyValues) return undefined;
-    throw error;
-  }
-  const id = members.get('id');
+function idOf(members: Members | undefined): ResponseId {
+  if (members === undefined) return 'not-json';
   if (members.has('method')) return 'notification';
+  const id = members.get('id');
   return id === undefined || id.length > MAX_ID_BYTES ? undefined : parseId(`{"id":${id.toString()}}`);
 }
 
-function parseId(text: string): number | 'notification' | 'not-json' | undefined {
+function parseId(text: string): ResponseId {
   let message: unknown;
   try {
     message = JSON.parse(text);

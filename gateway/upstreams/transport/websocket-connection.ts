@@ -1,16 +1,18 @@
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import { clock, type Timer } from '../../clock/clock.ts';
+import { turnsFor } from '../../admission/account.ts';
 import { Deadlines } from '../../admission/deadlines.ts';
 import { InFlightMap } from '../../collections/in-flight-map.ts';
 import { errorCode } from '../../config/log.ts';
+import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { IncomingMessageBytes } from '../../memory/incoming-message-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { ConnectOptions, Connector } from './connect/connector.ts';
 import { FramingFlood, isFramingFlood, MAX_FRAMING_SHARE, type HttpResponse } from './http-exchange.ts';
 import { incompleteBytesOf } from './library-internals.ts';
-import { IN_STEPS_OVER_BYTES, responseId } from './response-envelope.ts';
+import { responseId, responseIdInSteps, type ResponseId } from './response-envelope.ts';
 import { failureOfStatus, ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 import { PendingRequest } from './pending-request.ts';
 import type { SentRequest } from './transport.ts';
@@ -74,6 +76,8 @@ export class NotificationFlood extends UpstreamFailure {
  */
 export class WebSocketConnection {
   readonly #socket: WebSocket;
+  /** Name of the turns in which large messages are read: their callers are unknown. */
+  readonly #owner: string;
   readonly #times: ConnectionTimes;
   readonly #onNotification: ((body: Buffer) => void) | undefined;
   readonly #onEnd: (hasOpened: boolean, failure: UpstreamFailure) => void;
@@ -98,6 +102,7 @@ export class WebSocketConnection {
     { url, headers, tls, connector, responseMaxBytes, memory, times, ...events }: WebSocketConnectionOptions,
     onEnd: (hasOpened: boolean, failure: UpstreamFailure) => void,
   ) {
+    this.#owner = turnsFor(undefined, url.host);
     this.#times = times;
     this.#onNotification = events.onNotification;
     this.#onEnd = onEnd;
@@ -119,7 +124,6 @@ export class WebSocketConnection {
         if (memory !== undefined) this.#incoming = new IncomingMessageBytes(socket, memory);
       })
       .on('message', (data) => {
-        this.#incoming?.finished();
         this.#framingBytes -= (1 + MAX_FRAMING_SHARE) * (data as Buffer).length;
         // ws delivers text messages as Buffers too.
         this.#handleMessage(data as Buffer);
@@ -172,14 +176,27 @@ export class WebSocketConnection {
     }, this.#times.pingMs);
   }
 
-  /**
-   * A message without an id, such as an error, is only matched if exactly one call waits for a response. After a text that
-   * is not JSON, or a large one without an id at its ends, nothing shows which call it was for: all fail, rather than one at
-   * its time limit.
-   */
   #handleMessage(body: Buffer): void {
     if (this.#hasEnded) return;
     const id = responseId(body);
+    if (id === 'unread') void this.#readInSteps(body);
+    else this.#deliver(body, id);
+  }
+
+  /** The next messages wait, so that notifications keep their order and a connection has one such message. */
+  async #readInSteps(body: Buffer): Promise<void> {
+    this.#socket.pause();
+    const id = await responseIdInSteps(body, new OwnedSteps(this.#owner));
+    this.#socket.resume();
+    if (!this.#hasEnded) this.#deliver(body, id);
+  }
+
+  /**
+   * A message without an id, such as an error, is only matched if exactly one call waits for a response. After a text that
+   * is not JSON, nothing shows which call it was for: all fail, rather than one at its time limit.
+   */
+  #deliver(body: Buffer, id: ResponseId): void {
+    this.#incoming?.finished();
     if (id === 'notification') {
       this.#usedAt = clock.now();
       if (this.#isFlood(body.length)) this.#end(new NotificationFlood());
@@ -187,7 +204,6 @@ export class WebSocketConnection {
     } else if (id === 'not-json') this.#settleAll({ status: 200, body });
     else if (id !== undefined) this.#settle(id, { status: 200, body });
     else if (this.#pending.size === 1 && this.#abandonedIds.size === 0) this.#settleAll({ status: 200, body });
-    else if (body.length > IN_STEPS_OVER_BYTES) this.#failAll(new UpstreamFailure('malformed', 'no id was found'));
   }
 
   /** Control frames and empty fragments have no limit in ws. Called before ws reads the bytes. */
@@ -273,10 +289,6 @@ export class WebSocketConnection {
     this.#socket.terminate();
     this.#incoming?.finished();
     this.#onEnd(this.#hasOpened, failure);
-    this.#failAll(failure);
-  }
-
-  #failAll(failure: UpstreamFailure): void {
     const pending = [...this.#pending.values()];
     this.#pending.clear();
     for (const request of pending) request.fail(failure);

@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OwnedSteps } from '../../../gateway/event-loop/owned-steps.ts';
-import { membersInSteps, membersOf, responseId } from '../../../gateway/upstreams/transport/response-envelope.ts';
-import { TooManyValues } from '../../../gateway/upstreams/transport/upstream-response.ts';
+import {
+  membersInSteps,
+  membersOf,
+  responseId,
+  responseIdInSteps,
+} from '../../../gateway/upstreams/transport/response-envelope.ts';
+import { TooManyValues, UpstreamFailure } from '../../../gateway/upstreams/transport/upstream-response.ts';
 
 const idIn = (text: string): ReturnType<typeof responseId> => responseId(Buffer.from(text));
 
@@ -58,12 +63,29 @@ describe('the id of a large response', () => {
   const large = `[${'{},'.repeat(150_000)}1]`;
 
   it.each([
-    ['before its result', `{"x":1,"id":7,"result":${large}}`, 7],
     ['after its result', `{"x":1,"result":${large},"id":7}`, 7],
-    ['in a notification', `{"x":1,"method":"eth_subscription","params":{"result":${large}}}`, 'notification'],
-    ['between a large result and another large member', `{"x":1,"result":${large},"id":7,"y":${large}}`, undefined],
+    ['before its result', `{"x":1,"id":7,"result":${large}}`, 'unread'],
   ])('%s', (_, text, id) => {
     expect(idIn(text)).toBe(id);
+  });
+
+  it.each([
+    ['before its result', `{"x":1,"id":7,"result":${large}}`, 7],
+    ['before another member', `{"jsonrpc":"2.0","result":${large},"id":7,"usage":{"cu":10}}`, 7],
+    ['between a large result and another large member', `{"x":1,"result":${large},"id":7,"y":${large}}`, 7],
+    ['in a notification', `{"x":1,"method":"eth_subscription","params":{"result":${large}}}`, 'notification'],
+    [
+      'in a notification with its method last',
+      `{"params":{"result":${large}},"method":"eth_subscription"}`,
+      'notification',
+    ],
+    ['in none of its members', `{"x":${large},"result":{"id":7}}`, undefined],
+    ['in very many members', `{"y":${large},${'"x":1,'.repeat(129)}"id":7,"z":1}`, undefined],
+    ['in no JSON', `{"x":${large},"id":7,~}`, 'not-json'],
+  ])('is found in steps %s', async (_, text, id) => {
+    const body = Buffer.from(text);
+    expect(responseId(body)).toBe('unread');
+    expect(await responseIdInSteps(body, new OwnedSteps('owner'))).toBe(id);
   });
 });
 
@@ -71,15 +93,35 @@ describe('the members of a response', () => {
   const list = `[${'{},'.repeat(100_000)}1]`;
   const body = Buffer.from(`{"result":${list},"x":1,"id":7}`);
 
-  it('are read in steps of 64 kB', async () => {
+  // Comparing Buffers byte by byte takes seconds.
+  const textsOf = (members: ReadonlyMap<string, Buffer> | undefined): string[] =>
+    [...(members ?? [])].map(([name, value]) => `${name}: ${value.toString()}`);
+
+  async function stepsOf(read: Buffer): Promise<number> {
     let steps = 0;
     const counted = new OwnedSteps('owner');
     counted.next = () => {
       steps++;
       return undefined;
     };
-    expect(await membersInSteps(body, counted)).toEqual(membersOf(body));
-    expect(steps).toBe(Math.floor(list.length / 65_536));
+    expect(textsOf(await membersInSteps(read, counted))).toEqual(textsOf(membersOf(read)));
+    return steps;
+  }
+
+  it('are read in steps of 64 kB', async () => {
+    expect(await stepsOf(body)).toBe(Math.floor(list.length / 65_536));
+  });
+
+  it('are read in steps of 64 kB where each member is smaller', async () => {
+    const small = `"x":"${'0'.repeat(60_000)}",`;
+    expect(await stepsOf(Buffer.from(`{${small.repeat(20)}"id":7}`))).toBe(10);
+  });
+
+  it('have one result at most', () => {
+    const twice = `{"result":[1],"result":${list},~`;
+    expect(() => membersOf(Buffer.from(twice))).toThrow(
+      new UpstreamFailure('malformed', 'the response has two results'),
+    );
   });
 
   it.each([

@@ -229,20 +229,60 @@ describe('a response over WebSocket', () => {
     expect(received()).toEqual([1, 1]);
   });
 
-  const list = `[${'{},'.repeat(150_000)}1]`;
-  it.each([
-    ['is not JSON', '<html></html>'],
-    ['is large and has no id at its ends', `{"x":${list},"id":1,"y":${list}}`],
-  ])('that %s is a failure of all calls in flight', async (_, text) => {
+  it('that is not JSON is a failure of all calls in flight', async () => {
     const { node, request, received } = await overWebSocket({ others: [await anotherNode()] }, never);
     await request();
     let held = 0;
     node.onCall(({ sendText }) => {
-      if (++held === 2) sendText(text);
+      if (++held === 2) sendText('<html></html>');
     });
     const responses = await withoutTime(() => Promise.all([request(2), request(3)]));
     expect(responses.map(({ result }) => result)).toEqual([word(99), word(99)]);
     expect(received()).toEqual([3, 2]);
+  });
+
+  const list = `[${'{},'.repeat(150_000)}1]`;
+  it.each([
+    ['before another member', (id: number, result: string) => `{"result":${result},"x":${list},"id":${id},"usage":{}}`],
+    [
+      'between large members',
+      (id: number, result: string) => `{"x":${list},"id":${id},"result":${result},"y":${list}}`,
+    ],
+  ])('that is large with its id %s is matched, and fails no other call', async (_, textOf) => {
+    const { node, request, received } = await overWebSocket();
+    await request();
+    const held: (() => void)[] = [];
+    const texts: (() => void)[] = [];
+    node.onCall(({ id, sendText, respond }) => {
+      held.push(respond);
+      texts.push(() => {
+        sendText(textOf(id, `"${word(7)}"`));
+      });
+      if (held.length < 2) return;
+      texts[0]?.();
+      held[1]?.();
+    });
+    const results = (await Promise.all([request(2), request(3)])).map(({ result }) => result);
+    expect(results).toContain(word(7));
+    expect(results.filter((result) => result === word(2) || result === word(3))).toHaveLength(1);
+    expect(received()).toEqual([3]);
+  });
+
+  it('that is large and arrives too late fails no other call', async () => {
+    const { node, request, received } = await overWebSocket({}, short);
+    let late: (() => void) | undefined;
+    node.onCall(({ id, sendText }) => {
+      late = () => {
+        sendText(`{"result":"${word(3)}","x":${list},"id":${id},"usage":{}}`);
+      };
+    });
+    expect((await request(3)).error?.code).toBe(-32_603);
+    node.onCall(({ respond }) => {
+      late?.();
+      respond();
+    });
+    expect(await request(4)).toMatchObject({ result: word(4) });
+    expect(received()).toEqual([2]);
   });
 
   it('that is too large ends the connection, and its calls are not sent again', async () => {
