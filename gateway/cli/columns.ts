@@ -1,8 +1,11 @@
-import { printableInLine } from './printable.ts';
+import { printable, printableInLine } from './printable.ts';
+
+/** Cells of a row; undefined: nothing, which is `-` in a table and empty in CSV. */
+type Row = readonly (string | undefined)[];
 
 /** Makes a table of text: a line for each row, with columns of equal width. */
-export function columns(rows: readonly (readonly string[])[]): string {
-  const lines = rows.map((cells) => cells.map(printableInLine));
+export function columns(rows: readonly Row[]): string {
+  const lines = rows.map((cells) => cells.map((cell = '-') => printableInLine(cell)));
   const width = (column: number): number => Math.max(...lines.map((cells) => cells[column]?.length ?? 0));
   const padded = lines.map((cells) => cells.map((cell, at) => cell.padEnd(width(at))).join('  '));
   return padded.map((line) => `${line.trimEnd()}\n`).join('');
@@ -18,7 +21,7 @@ export function listText(
   { json, csv }: ListOptions,
   data: unknown,
   head: readonly string[],
-  rows: readonly (readonly string[])[],
+  rows: readonly Row[],
   none?: string,
 ): string {
   if (json) return `${JSON.stringify(data)}\n`;
@@ -26,13 +29,13 @@ export function listText(
   return (rows.length === 0 ? none : undefined) ?? columns([head.map((name) => name.toUpperCase()), ...rows]);
 }
 
-/** A text that a table calculator would run begins with an apostrophe. */
-function csvCell(cell: string): string {
-  const text = cell === '-' ? '' : /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+/** Makes a cell of printable text. One that a table calculator would run begins with an apostrophe. */
+function csvCell(cell = ''): string {
+  const text = printable(/^[=+\-@\t\r\n]/.test(cell) && cell !== '-' ? `'${cell}` : cell);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Time to the minute, in UTC. */
+/** Time to the minute, in UTC; `-` for a text that is no time. */
 export function shortTime(iso: string): string {
   const at = Date.parse(iso);
   return Number.isNaN(at) ? '-' : `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')}Z`;

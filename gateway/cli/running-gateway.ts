@@ -282,9 +282,9 @@ export function eventsSince(events: readonly GatewayEvent[], unixMs: number): Ga
 }
 
 export function eventsText(events: readonly GatewayEvent[], format: ListOptions = {}): string {
-  const rows = events.map(({ at, kind, network = '-', upstream = '-', reason, by, endedAt, forS, count }) => [
+  const rows = events.map(({ at, kind, network, upstream, reason, by, endedAt, forS, count }) => [
     ...[shortTime(at), kind, network, upstream],
-    endedAt === undefined ? '-' : endedAt === null ? `${spanOf(forS)}, lasts` : spanOf(forS),
+    endedAt === undefined ? undefined : endedAt === null ? `${spanOf(forS)}, lasts` : spanOf(forS),
     ...[String(count), by === undefined ? reason : `${reason}, by ${by}`],
   ]);
   const head = ['began', 'kind', 'network', 'upstream', 'lasted', 'times', 'what'];

@@ -8,7 +8,7 @@ import type { UsageRow } from '../usage/usage-store.ts';
 /** Text of a list of keys. @param none in place of an empty table */
 export function keyListText(records: readonly KeyRecord[], format: ListOptions = {}, none?: string): string {
   const rows = records.map((record) => [
-    ...[record.id, record.name, record.permissions?.['team'] ?? '-'],
+    ...[record.id, record.name, record.permissions?.['team']],
     ...[shortTime(record.createdAt), stateOf(record)],
   ]);
   const data = records.map((record) => displayedRecord(record));

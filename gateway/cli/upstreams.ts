@@ -31,7 +31,7 @@ export function upstreamsCommand(context: CommandContext): Command {
         );
         const rows = all.map(({ network, upstream, drain }) => [
           ...[network, upstream, drain === undefined ? 'in service' : `drained ${shortTime(drain.at)}`],
-          ...[drain?.until === undefined ? '-' : shortTime(drain.until), drain?.by ?? '-'],
+          ...[drain?.until && shortTime(drain.until), drain?.by],
         ]);
         out(listText(format, all, ['network', 'upstream', 'state', 'until', 'by'], rows));
       }),

@@ -34,8 +34,10 @@ export function parseSetting(
     return given;
   }
   if (row.type === 'url') {
-    if (!/^https?:$/.test(parseUrl(given)?.protocol ?? ''))
-      problems.push(`${row.name}: expected a URL that begins with https:// or http://`);
+    const { protocol = '', username = '', password = '' } = parseUrl(given) ?? {};
+    if (!/^https?:$/.test(protocol)) problems.push(`${row.name}: expected a URL that begins with https:// or http://`);
+    else if (username + password !== '')
+      problems.push(`${row.name}: expected a URL without user and password: put a credential in its path or query`);
     return given;
   }
   if (row.type === 'tokens') {

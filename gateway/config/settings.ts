@@ -88,7 +88,8 @@ const table = {
     type: 'token',
     default: undefined,
     isSecret: true,
-    meaning: 'Key of the signatures (HMAC-SHA256, standardwebhooks.com) of requests to EVENTS_WEBHOOK_URL; unset: none',
+    meaning:
+      'Key of the signatures (HMAC-SHA256, standardwebhooks.com) of requests to EVENTS_WEBHOOK_URL: base64 after `whsec_`, or a text; unset: none',
   },
   NODE_ENV: { type: 'string', default: undefined, meaning: '`production`: no development key, no local chain' },
   KEY_STALE_MAX_S: {

@@ -7,9 +7,9 @@ import { SAME_MS, type GatewayEvent } from './event-list.ts';
 const INTERVAL_MS = 5_000;
 /** Longest pause after failures, of which each doubles it. */
 const MAX_PAUSE_MS = 300_000;
+/** Time before its first request from which a worker sends changes: the worker before it may not have sent them. */
+const OVERLAP_MS = 300_000;
 const TIMEOUT_MS = 10_000;
-/** Maximum events of a request. */
-const MAX_EVENTS = 100;
 
 export interface EventWebhook {
   readonly url: string;
@@ -23,39 +23,42 @@ export interface EventWebhook {
 }
 
 /**
- * Sends events to a URL of the operator, at their begin and at their end, until the signal aborts. Those of a failed request are
- * sent again, as long as the list of events has them.
+ * Sends events to a URL of the operator, each at its begin and at its end, until the signal aborts. An event whose request
+ * failed is sent again, as long as the list of events has it.
  */
 export async function sendEvents(
   { url, secret, read, isFirst, log }: EventWebhook,
   signal: AbortSignal,
 ): Promise<void> {
-  /** States that were sent, by event. Undefined: another worker sends. */
-  let sent: Map<string, string> | undefined;
+  /** State that was sent of each event on the list; undefined: none. */
+  let sent = new Map<string, string | undefined>();
+  /** Earlier changes were sent, but for those of events in `sent`. Undefined: another worker sends. */
+  let since: number | undefined;
   let pauseMs = INTERVAL_MS;
-  while (
-    await clock.sleep(pauseMs, { ref: false, signal }).then(
-      () => true,
-      () => false,
-    )
-  ) {
+  for (;;) {
+    const end = await clock.sleep(pauseMs, { ref: false, signal }).catch(() => 'stopped');
+    if (end === 'stopped') return;
     if (!isFirst()) {
-      sent = undefined;
+      [since, pauseMs] = [undefined, INTERVAL_MS];
       continue;
     }
+    const now = clock.unixMs();
+    since ??= now - OVERLAP_MS;
     try {
-      // Younger events may still be found by other workers.
-      const old = clock.unixMs() - SAME_MS;
-      // Copies: events change while a request is in progress.
-      const events = (await read())
-        .filter(({ at }) => Date.parse(at) <= old)
-        .map((event) => ({ ...event }))
-        .reverse();
-      // A worker that replaces the first one does not send what that one has sent.
-      const known = (sent ??= statesOf(events.filter(({ at }) => Date.parse(at) < old - INTERVAL_MS)));
-      const changed = events.filter((event) => known.get(nameOf(event)) !== stateOf(event)).slice(0, MAX_EVENTS);
-      if (changed.length > 0) await post(changed, url, secret, signal);
-      sent = statesOf(events.filter((event) => changed.includes(event) || known.get(nameOf(event)) === stateOf(event)));
+      // Newer events may still be found by other workers.
+      const events = (await read()).filter(({ at }) => Date.parse(at) <= now - SAME_MS).reverse();
+      sent = new Map(events.map(nameOf).map((name) => [name, sent.get(name)]));
+      for (const event of events) {
+        const [name, state] = [nameOf(event), stateOf(event)];
+        const known = sent.get(name);
+        const changedAt = event.endedAt === null ? now : Date.parse(event.endedAt ?? event.at);
+        if (known === state || (known === undefined && changedAt < since)) continue;
+        await post(event, url, secret, signal);
+        sent.set(name, state);
+        // A receiver that limits requests gets the next ones soon.
+        pauseMs = Math.min(pauseMs, 2 * INTERVAL_MS);
+      }
+      since = now - OVERLAP_MS;
       if (pauseMs > INTERVAL_MS) log.info('events are sent to EVENTS_WEBHOOK_URL again');
       pauseMs = INTERVAL_MS;
     } catch (error) {
@@ -69,29 +72,36 @@ export async function sendEvents(
 }
 
 /** Sends a request that is signed as https://www.standardwebhooks.com has it. */
-async function post(
-  events: readonly GatewayEvent[],
-  url: string,
-  secret: string | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  const body = JSON.stringify({ gateway: hostname(), text: events.map(textOf).join('\n'), events });
-  // A request that is sent again has the same id.
-  const id = createHash('sha256').update(body).digest('hex').slice(0, 32);
+async function post(event: GatewayEvent, url: string, secret: string | undefined, signal: AbortSignal): Promise<void> {
+  const gateway = hostname();
+  const body = JSON.stringify({ gateway, text: textOf(event), event });
+  // The body changes each second; the same state of the same event has the same id.
+  const id = createHash('sha256')
+    .update(JSON.stringify([gateway, nameOf(event), stateOf(event)]))
+    .digest('hex')
+    .slice(0, 32);
   const at = String(Math.floor(clock.unixMs() / 1_000));
-  const signature = secret && createHmac('sha256', secret).update(`${id}.${at}.${body}`).digest('base64');
+  // The libraries of Standard Webhooks read such a key as base64.
+  const key = secret?.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : secret;
+  const signature = key && createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64');
   const headers = {
-    ...{ 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': at },
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': at,
     ...(signature !== undefined && { 'webhook-signature': `v1,${signature}` }),
   };
-  const until = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  const response = await fetch(url, { method: 'POST', headers, body, signal: until, redirect: 'manual' });
-  await response.body?.cancel();
-  if (!response.ok) throw Object.assign(new Error(), { code: `HTTP ${response.status}` });
-}
-
-function statesOf(events: readonly GatewayEvent[]): Map<string, string> {
-  return new Map(events.map((event) => [nameOf(event), stateOf(event)]));
+  const limit = new AbortController();
+  const timer = clock.setTimeout(() => {
+    limit.abort(Object.assign(new Error(), { code: 'ETIMEDOUT' }));
+  }, TIMEOUT_MS);
+  try {
+    const until = AbortSignal.any([signal, limit.signal]);
+    const response = await fetch(url, { method: 'POST', headers, body, signal: until, redirect: 'manual' });
+    await response.body?.cancel();
+    if (!response.ok) throw Object.assign(new Error(), { code: `HTTP ${response.status}` });
+  } finally {
+    clock.clearTimeout(timer);
+  }
 }
 
 function nameOf({ kind, network, upstream, at, endedAt, reason, by }: GatewayEvent): string {

@@ -27,7 +27,7 @@ it('the text of events says how long each has lasted, and who did it', () => {
   ]);
 });
 
-it('has a line with commas for each with --csv, and a table calculator runs none of it', () => {
+it('has a line with commas for each with --csv, and neither a table calculator nor a terminal runs any of it', () => {
   const event = { id: 1, kind: 'admin', at: '2026-11-30T12:00:30.000Z', forS: 0, count: 2 } as const;
   const lines = ['create a, b', '=HYPERLINK("x")', 'plain'].map((reason) => ({ ...event, reason, by: 'ci' }));
   expect(eventsText(lines, { csv: true })).toBe(
@@ -36,5 +36,13 @@ it('has a line with commas for each with --csv, and a table calculator runs none
       `2026-11-30 12:00Z,admin,,,,2,"'=HYPERLINK(""x""), by ci"\n` +
       '2026-11-30 12:00Z,admin,,,,2,"plain, by ci"\n',
   );
+  const texts = ['\n=1', '\t-1', '-', 'a\nb', '\u001b[2J\u202e\r'].map((reason) => ({ ...event, reason }));
+  expect(eventsText(texts, { csv: true }).split('2026-11-30 12:00Z,admin,,,,2,').slice(1)).toEqual([
+    `"'\n=1"\n`,
+    `'\t-1\n`,
+    '-\n',
+    '"a\nb"\n',
+    '\\u001b[2J\\u202e\\u000d\n',
+  ]);
   expect(eventsText([], { csv: true })).toBe('began,kind,network,upstream,lasted,times,what\n');
 });

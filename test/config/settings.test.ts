@@ -94,6 +94,10 @@ describe('a setting that is set', () => {
       expect(() => readSettings({ [name]: given })).toThrow(
         `${name}: expected a URL that begins with https:// or http://`,
       );
+    for (const given of ['https://user:hidden@a.example/', 'https://hidden@a.example/', 'https://:hidden@a.example/'])
+      expect(() => readSettings({ [name]: given })).toThrow(
+        new SettingsError([`${name}: expected a URL without user and password: put a credential in its path or query`]),
+      );
   });
 
   it('QUOTAS_WITHOUT_REDIS may be open or closed, METRICS_PER_KEY and KEY_HEADERS off or on', () => {
