@@ -19,8 +19,9 @@ import { requestInParts } from './range-run.ts';
 export async function requestRange(call: Call, context: CallContext, ranged: RangedMethod): Promise<NetworkResponse> {
   const request = new RangeCall(call, context);
   const response = await requestWholeOrParts(request, ranged);
+  if (call.verification === undefined) return response;
   const proven = { ...response, proof: request.proof ?? 'no' };
-  return call.verification === undefined ? response : proven;
+  return proven;
 }
 
 async function requestWholeOrParts(request: RangeCall, ranged: RangedMethod): Promise<NetworkResponse> {

@@ -435,12 +435,13 @@ export class Chain<U> {
   /** A number that the chain cannot have is ignored. One that was served before the head was known, or fell, is forgotten. */
   #serveTagged(upstream: U, number: bigint, tag: FinalTag, at: number): void {
     const head = this.#network;
+    const { blocks: before } = this.#tags;
     if (head !== undefined) {
       if (number > highestPlausible(head, at, this.#times.blockMs)) return;
       this.#tags.dropAbove(head.number);
     }
     this.#tags.record(upstream, number, tag, at);
-    this.#view = undefined;
+    if (this.#tags.blocks !== before) this.#view = undefined;
   }
 
   #recordServed(number: bigint, upstream: U | undefined, at: number, mayBeNewest: boolean): void {
@@ -547,9 +548,11 @@ export class Chain<U> {
     const { disputedAt } = selection;
     this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
     for (const { known } of selection.late) this.#effects.push({ kind: 'late', upstream: known.upstream });
-    const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
-    const polledGroups = new Set(polled.map(({ upstream }) => options.groupOf(upstream))).size;
-    const onBranch = this.#witnesses.update({ reports, selection, followed, blockMs, polledGroups }, at);
+    const countPolledGroups = (): number => {
+      const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
+      return new Set(polled.map(({ upstream }) => options.groupOf(upstream))).size;
+    };
+    const onBranch = this.#witnesses.update({ reports, selection, followed, blockMs, countPolledGroups }, at);
     if (selection.head !== undefined) this.#compareHeads(selection.head, onBranch);
     return selection;
   }
@@ -681,7 +684,8 @@ export class Chain<U> {
   }
 
   #follow(head: Header, known: UpstreamBlocks<U>, isConfirmed: boolean, fills: Move<U>['fills'], at: number): void {
-    const move = { head, from: known.upstream, isFromSeveral: isAlternating(known, at), isConfirmed, fills };
+    const isFromSeveral = (then: number): boolean => isAlternating(known, then);
+    const move = { head, from: known.upstream, isFromSeveral, isConfirmed, fills };
     this.#apply(this.#followed.follow(move, at), at);
   }
 
@@ -702,13 +706,15 @@ export class Chain<U> {
     return known.standing === undefined;
   }
 
-  #changed({ change, reporter, isContinuous }: Extract<Step<U>, { kind: 'changed' }>, at: number): void {
+  #changed(step: Extract<Step<U>, { kind: 'changed' }>, at: number): void {
+    const { change, reporter, isContinuous, isOtherChain } = step;
     this.#changeEpoch();
     this.#otherBranch = undefined;
     if (change.removed.length > 0) this.#acceptBranch(change.removed, at);
     this.#witnesses.removed(change.removed);
     this.#recordDelivered(at);
-    this.#effects.push({ kind: 'changed', change: isContinuous ? change : undefined });
+    const delivered = isOtherChain ? ({ ...change, hasGap: true, isOtherChain } as const) : change;
+    this.#effects.push({ kind: 'changed', change: isContinuous ? delivered : undefined });
     if ((!isContinuous || change.hasGap === true) && this.#isWatched && reporter !== undefined)
       this.#effects.push({ kind: 'fetch-ancestors', from: reporter, headers: this.#followed.headers });
   }

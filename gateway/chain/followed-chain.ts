@@ -12,8 +12,8 @@ const MAX_UNWATCHED_GAP = 3n;
 export interface Move<U> {
   readonly head: Header;
   readonly from: U;
-  /** Several nodes of different height probably share the URL of its upstream. */
-  readonly isFromSeveral: boolean;
+  /** Several nodes of different height probably share the URL of its upstream, at the time when the chain is moved. */
+  readonly isFromSeveral: (at: number) => boolean;
   /** The healthy upstreams agree on the head: it replaces one that is not lower. */
   readonly isConfirmed: boolean;
   /** The gaps whose blocks are fetched: all for watchers, small ones while the network is in use. */
@@ -33,6 +33,8 @@ export type Step<U> =
       readonly change: ChainChange;
       readonly reporter: U | undefined;
       readonly isContinuous: boolean;
+      /** The head before is of another chain, whose blocks watchers have got. */
+      readonly isOtherChain: boolean;
     }
   /** Fetch the blocks between `headers` and the head, for watchers until a time, and call `fetched`. */
   | {
@@ -165,7 +167,7 @@ export class FollowedChain<U> {
     const { headers, ring } = this;
     const current = headers.head;
     const isHigher = current === undefined || head.number > current.number;
-    if (head.hash === current?.hash || (!isHigher && !isConfirmed && !this.#isFork(move)))
+    if (head.hash === current?.hash || (!isHigher && !isConfirmed && !this.#isFork(move, at)))
       return this.isCurrent ? undefined : this.#changed({ removed: [], added: [] }, from);
     if (this.hasMissed) return this.#changed(ring.restartAt(head, at), from);
     if (headers.has(head.hash)) return this.#changed({ removed: ring.cutAbove(head.hash), added: [] }, from);
@@ -198,11 +200,11 @@ export class FollowedChain<U> {
    * A lagging upstream reports older blocks of the ring, blocks below it, or of a branch that a reorg removed. Polls decide
    * whether an upstream alone went back to such a branch, because it may be several nodes.
    */
-  #isFork({ head, from, isFromSeveral }: Move<U>): boolean {
+  #isFork({ head, from, isFromSeveral }: Move<U>, at: number): boolean {
     const known = this.headers.at(head.number);
     if (known === undefined || known.hash === head.hash) return false;
     if (!this.isCurrent) return true;
-    if (from !== this.#reporter || isFromSeveral) return false;
+    if (from !== this.#reporter || isFromSeveral(at)) return false;
     const isLower = this.head !== undefined && head.number < this.head.number;
     return !isLower || !this.ring.hasRemoved(head);
   }
@@ -231,8 +233,7 @@ export class FollowedChain<U> {
     this.hasMissed = false;
     const isContinuous = this.isCurrent;
     this.isCurrent = true;
-    const delivered = isOtherChain ? ({ ...change, hasGap: true, isOtherChain } as const) : change;
-    return { kind: 'changed', change: delivered, reporter, isContinuous };
+    return { kind: 'changed', change, reporter, isContinuous, isOtherChain };
   }
 }
 

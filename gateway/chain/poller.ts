@@ -506,8 +506,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const minMs = pollIntervalMs(this.#times, sinceUseMs === undefined ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const roundMs = isConfirming ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
-    // Only with watchers, in the worker that polls for all, and while no lower head is confirmed.
-    const isExpecting = this.#isPolling && sinceUseMs === undefined && !isConfirming;
+    // Only with watchers, in the worker that polls for all, and while no lower head is confirmed and an upstream sends no
+    // notifications.
+    const isExpecting =
+      this.#isPolling &&
+      sinceUseMs === undefined &&
+      !isConfirming &&
+      [...this.#polls.keys()].some((upstream) => !this.#isSubscribed(upstream));
     const expectedMs = isExpecting ? untilNextBlockMs(this.#times, pastHeads, blockMs, now) : undefined;
     const busyMs = isConfirming ? confirmMs : Math.min(minMs, expectedMs ?? minMs);
     const ownMs = this.#isPolling ? busyMs : OVERDUE_FACTOR * roundMs;

@@ -6,7 +6,8 @@ const TURN_MS = 3;
 const MEMORY_MS = 1_000;
 /** An owner is alone if no other one was charged for this time. */
 const ALONE_AFTER_MS = 1_000;
-const MAX_REST_MS = 2_000;
+/** Longest rest of an owner after a long piece of its work. */
+export const MAX_REST_MS = 2_000;
 /** Reading the CPU time of the process in each turn would be 5 % of a cache hit, and 7 % of a call at 300 per second. */
 const CPU_READ_INTERVAL_MS = 20;
 

@@ -714,6 +714,19 @@ describe('rule 3: another block at a known height is a reorg', () => {
     expect(network.chain.view.head).toBeUndefined();
   });
 
+  it('a head that waits is that of one of several nodes if its upstream has fallen and risen meanwhile', () => {
+    const one = new ScriptedChain();
+    const network = new Network({ one });
+    network.mine('one').poll();
+    const { head } = network.chain.view;
+    network.hold();
+    network.mine('one', 3).poll();
+    // Another branch at the height of the head waits for blocks 102 and 103.
+    one.reorganise(4, 1);
+    network.poll().serve('one', 104).answerFetch();
+    expect([network.chain.view.head, network.delivered]).toEqual([head, [101]]);
+  });
+
   describe('the upstream with the newest blocks is found on another chain, and the other one lags', () => {
     const left = (): ReturnType<typeof twoNodes> => {
       const nodes = twoNodes();

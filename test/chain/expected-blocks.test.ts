@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../bench/random.ts';
-import { ChainPoller, type PolledUpstream } from '../../gateway/chain/poller.ts';
+import { ChainPoller, type FeedEvents, type PolledUpstream } from '../../gateway/chain/poller.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
@@ -14,6 +14,7 @@ interface Followed {
   /** From the block at the node to its head in the gateway, in ms. */
   readonly delays: number[];
   readonly polls: number;
+  readonly rounds: number;
 }
 
 /** Watches a node over HTTP for some minutes. @param nextMs the time until the next block */
@@ -21,10 +22,12 @@ async function follow(
   blockS: number,
   nextMs: (number: number) => number,
   minutes = 5,
-  isPredicted = true,
+  { isExpected = true, isSubscribed = false } = {},
 ): Promise<Followed> {
   let number = 0;
   let polls = 0;
+  let rounds = 0;
+  let feed: FeedEvents | undefined;
   const minedAt: number[] = [clock.now()];
   const delays: number[] = [];
   const numbers = new Map<string, number>();
@@ -34,6 +37,7 @@ async function follow(
       await clock.sleep(nextMs(number));
       minedAt[++number] = clock.now();
       numbers.set(hashOf(`block ${number}`), number);
+      feed?.notified(blockOf(number, blockS));
     }
   };
   void mine();
@@ -47,7 +51,12 @@ async function follow(
     metrics: metrics.upstreamMetrics('test', 'node'),
     verifyChain: () => Promise.resolve(true),
     isUnwatched: () => false,
-    subscribe: () => undefined,
+    subscribe: (_params, events) => {
+      if (!isSubscribed) return undefined;
+      feed = events;
+      events.started();
+      return { close: () => undefined };
+    },
     fetchResult: async (_method, params) => {
       const [which] = JSON.parse(params) as [string];
       if (which === 'latest') polls++;
@@ -59,16 +68,17 @@ async function follow(
   };
   const poller = new ChainPoller([upstream], metrics.networkMetrics('test'), {
     isDevelopment: false,
-    times: isPredicted ? {} : { expectedMinMs: Infinity },
+    times: isExpected ? {} : { expectedMinMs: Infinity },
     log: openLog('silent'),
   });
+  poller.replaceUpstreams([upstream], [{ probeIfIdle: () => void rounds++ }]);
   const stop = poller.watch(({ added }) => {
     for (const header of added) delays.push(clock.now() - (minedAt[Number(header.number)] ?? NaN));
   });
   await time().advance(minutes * 60_000);
   stop();
   poller.close();
-  return { delays, polls };
+  return { delays, polls, rounds };
 }
 
 function blockOf(number: number, blockS: number): Record<string, string> {
@@ -106,19 +116,28 @@ describe('polls of a node over HTTP, while clients are subscribed', () => {
     expect(polls / 20).toBeLessThanOrEqual(28);
   });
 
-  it('are about as before for blocks at random times', async () => {
-    const atRandom = (isPredicted: boolean): Promise<Followed> => {
+  it('are about as many and as late as at equal intervals for blocks at random times', async () => {
+    const atRandom = (isExpected: boolean): Promise<Followed> => {
       const random = new Random(1);
-      return follow(5, () => 1 - 5_000 * Math.log(1 - random.next()), 30, isPredicted);
+      return follow(5, () => 1 - 5_000 * Math.log(1 - random.next()), 30, { isExpected });
     };
-    const [before, now] = [await atRandom(false), await atRandom(true)];
-    expect(mean(now.delays)).toBeLessThan(1.1 * mean(before.delays));
-    expect(now.polls).toBeLessThan(1.2 * before.polls);
-    expect(now.polls / 30).toBeLessThan(60);
+    const [atIntervals, expected] = [await atRandom(false), await atRandom(true)];
+    expect(mean(expected.delays)).toBeLessThan(1.1 * mean(atIntervals.delays));
+    expect(expected.polls).toBeLessThan(1.2 * atIntervals.polls);
+    expect(expected.polls / 30).toBeLessThan(60);
   });
 
-  it('are as before for blocks of less than 1.8 s: one a second', async () => {
+  it('are one a second for blocks of less than 1.8 s', async () => {
     const { polls } = await follow(1, () => 1_000);
     expect(polls / 5).toBeLessThanOrEqual(66);
   });
+});
+
+it('the block of an upstream that sends notifications is not expected: it starts no rounds', async () => {
+  const late = (number: number): number => 12_000 + 300 * (number % 2);
+  const [atIntervals, expected] = [
+    await follow(12, late, 5, { isExpected: false, isSubscribed: true }),
+    await follow(12, late, 5, { isSubscribed: true }),
+  ];
+  expect([expected.delays.length, expected.rounds]).toEqual([atIntervals.delays.length, atIntervals.rounds]);
 });

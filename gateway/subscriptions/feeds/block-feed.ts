@@ -41,8 +41,11 @@ export abstract class BlockFeed<T> {
   /** Contents of a block. Undefined: no upstream returns them. Never rejects. @param isNeeded false ends it with any result */
   protected abstract fetch(header: Header, isNeeded: () => boolean): Promise<T | undefined>;
   protected abstract deliver(block: AddedBlock, contents: T): Promise<void>;
-  /** A block is removed whose delivery has begun. @returns false: what was delivered is not known any more */
-  protected abstract deliverRemoved(hash: string): Promise<boolean> | boolean;
+  /**
+   * A block is removed whose delivery has begun. Undefined: removals are not delivered.
+   * @returns false: what was delivered is not known any more
+   */
+  protected deliverRemoved?(hash: string): Promise<boolean>;
 
   /** Resolves when all blocks are delivered. Undefined: they are. */
   get delivery(): Promise<void> | undefined {
@@ -87,7 +90,7 @@ export abstract class BlockFeed<T> {
     if (last !== undefined && 'header' in last && last.header.hash === hash) {
       last.isCancelled = true;
       this.#waiting.pop();
-    } else this.#waiting.push({ removed: hash });
+    } else if (this.deliverRemoved !== undefined) this.#waiting.push({ removed: hash });
   }
 
   #startFetches(): void {
@@ -102,7 +105,8 @@ export abstract class BlockFeed<T> {
       this.#startFetches();
       if ('removed' in change) {
         this.#waiting.shift();
-        if (!(await this.deliverRemoved(change.removed))) this.#reportGap();
+        this.#startFetches();
+        if ((await this.deliverRemoved?.(change.removed)) === false) this.#reportGap();
         continue;
       }
       const contents = await change.contents;

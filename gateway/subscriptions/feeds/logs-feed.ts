@@ -59,8 +59,7 @@ export class LogsFeed extends BlockFeed<readonly EventLog[]> {
     // The block was added before the first subscriber joined.
     if (block === undefined) return true;
     if (block.results === undefined) return false;
-    const logs = block.results.toReversed().map((text) => JSON.parse(text) as EventLog);
-    await this.#deliverMatching(logs, block.header.number, block.number, true);
+    await this.#deliverMatching(parseNewestFirst(block.results), block.header.number, block.number, true);
     return true;
   }
 
@@ -74,12 +73,7 @@ export class LogsFeed extends BlockFeed<readonly EventLog[]> {
    * @param number of the block in the feed; subscribers that joined after it get nothing
    * @returns the texts of those that match a filter
    */
-  async #deliverMatching(
-    logs: readonly EventLog[],
-    block: bigint,
-    number: number,
-    removed: boolean,
-  ): Promise<string[]> {
+  async #deliverMatching(logs: Iterable<EventLog>, block: bigint, number: number, removed: boolean): Promise<string[]> {
     const delivered = this.#delivered;
     const results = new Map<LogFilterGroup, string[]>();
     const sent: string[] = [];
@@ -106,4 +100,9 @@ export class LogsFeed extends BlockFeed<readonly EventLog[]> {
       for (const [subscriber, since] of subscribers) if (since < number) fanOut.deliver(subscriber, own, number);
     return sent;
   }
+}
+
+/** Logs of these texts. Each one is parsed when it is read, in the time of its owner. */
+function* parseNewestFirst(texts: readonly string[]): Iterable<EventLog> {
+  for (const text of texts.toReversed()) yield JSON.parse(text) as EventLog;
 }

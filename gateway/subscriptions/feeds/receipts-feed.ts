@@ -78,10 +78,6 @@ export class ReceiptsFeed extends BlockFeed<readonly Receipt[]> {
     }
   }
 
-  protected override deliverRemoved(): boolean {
-    return true;
-  }
-
   protected override async fetch(
     { hash, block }: Header,
     isNeeded: () => boolean,
