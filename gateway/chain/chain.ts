@@ -703,6 +703,7 @@ export class Chain<U> {
     if (known === undefined || known.hashes.get(head.number) !== head.hash) return false;
     known.learnAncestors(blocks);
     this.#select(at);
+    this.#view = undefined;
     return known.standing === undefined;
   }
 
