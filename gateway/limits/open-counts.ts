@@ -79,24 +79,24 @@ export class OpenCounts {
    * @returns the limit that rejects it; undefined: it is added
    */
   async take(
-    { account: { name: account, parent } }: KeyAccess,
+    { account: { name: account, payer } }: KeyAccess,
     kind: OpenKind,
     count: number,
     limits: OpenLimits,
   ): Promise<keyof OpenLimits | undefined> {
     if (!(await this.#add({ kind, account, change: count, max: limits.own }))) return 'own';
-    if (parent === undefined) return undefined;
-    const all = { kind, account: parent.name, change: count, max: limits.all };
+    if (payer.name === account) return undefined;
+    const all = { kind, account: payer.name, change: count, max: limits.all };
     if (await this.#add(all)) return undefined;
     this.#addAnyway(kind, account, -count);
     return 'all';
   }
 
   /** Adds what is open, or removes what is closed, without a limit. */
-  add({ account: { name, parent } }: KeyAccess, kind: OpenKind, change: number): void {
+  add({ account: { name, payer } }: KeyAccess, kind: OpenKind, change: number): void {
     if (change === 0) return;
     this.#addAnyway(kind, name, change);
-    if (parent !== undefined) this.#addAnyway(kind, parent.name, change);
+    if (payer.name !== name) this.#addAnyway(kind, payer.name, change);
   }
 
   /** The quota of an account has rejected its call: all workers close its sockets. */

@@ -68,14 +68,14 @@ export class KeySessions implements OpenSubscriptions {
   }
 
   quotaUsedUp(isOfAll: boolean): void {
-    const { name, parent } = this.#found.account;
-    this.#counts.reportUsedUp(isOfAll && parent !== undefined ? parent.name : name);
+    const { name, payer } = this.#found.account;
+    this.#counts.reportUsedUp(isOfAll ? payer.name : name);
   }
 
   /** @param accounts whose quota is used up */
   isOneOf(accounts: ReadonlySet<string>): boolean {
-    const { name, parent } = this.#found.account;
-    return accounts.has(name) || (parent !== undefined && accounts.has(parent.name));
+    const { name, payer } = this.#found.account;
+    return accounts.has(name) || accounts.has(payer.name);
   }
 
   /** @param session whose socket is counted for the account already */
