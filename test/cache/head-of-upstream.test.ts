@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import { followCache, latest, receiptIn } from './follow-cache.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { status, type Behaviour } from '../support/behaviours.ts';
+import { asUsual, status, type Behaviour } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { ScriptedChain, type ScriptedBlock } from '../chain/scripted-chain.ts';
@@ -62,10 +62,18 @@ it('a state read is not cached after a failure until the head is polled, because
   };
   await eventually(async () => (await read('11')) === 0);
   expect(await read('12')).toBe(2);
+  // The poll that follows the failure gets its response after the reads.
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  node.always(async (exchange) => {
+    await released;
+    asUsual(exchange);
+  }, 'eth_getBlockByNumber');
   node.next(status(502), 'eth_gasPrice');
   expect((await gateway.call('main', 'eth_gasPrice', [])).error).toBeDefined();
   const polls = node.polls();
   expect(await read('13')).toBe(3);
+  release();
   await eventually(() => node.polls() > polls);
 });
 

@@ -11,8 +11,6 @@ const before = {
   listeners: { message: process.listeners('message'), disconnect: process.listeners('disconnect') },
 };
 afterEach(() => {
-  Reflect.deleteProperty(process, 'connected');
-  if (before.connected !== undefined) Object.defineProperty(process, 'connected', before.connected);
   for (const added of process.listeners('message').filter((one) => !before.listeners.message.includes(one)))
     process.off('message', added);
   for (const added of process.listeners('disconnect').filter((one) => !before.listeners.disconnect.includes(one)))
@@ -27,5 +25,8 @@ it.each([
   Object.defineProperty(process, 'connected', { value: isConnected, configurable: true });
   const ignore = (): void => undefined;
   openWorkerLink(1, 2, openLog('silent', false), { reload: ignore, stop: ignore, end: () => ends++ });
+  // Before any other work of the process: it reports to the test runner over the same connection.
+  Reflect.deleteProperty(process, 'connected');
+  if (before.connected !== undefined) Object.defineProperty(process, 'connected', before.connected);
   expect(ends).toBe(times);
 });
