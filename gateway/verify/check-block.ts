@@ -159,7 +159,7 @@ export function isSameTransaction(transaction: unknown, trusted: JsonObject, hea
 /**
  * Whether the withdrawals have the root of the header. In a block of the OP Stack, whose first transaction is a deposit, there are
  * none: since Isthmus, the header has the storage root of the message passer there. Undefined: they are missing, or of unknown form.
- * @param transactions proven ones if the finding is to be `proven`
+ * @param transactions transactions of the block. A caller that returns the finding `proven` has proven them before.
  */
 async function hasWithdrawals(
   { withdrawals }: JsonObject,

@@ -141,35 +141,40 @@ export type PermissionRow =
 
 type WithoutKind<Kind> = Omit<Kind, 'kind'>;
 
-export const entryField = <Value>(row: WithoutKind<EntryField<Value>>): EntryField<Value> => ({
-  kind: 'entry',
-  ...row,
-});
-export const methodField = <Value>(row: WithoutKind<MethodField<Value>>): MethodField<Value> => ({
-  kind: 'method',
-  ...row,
-});
-export const paramsField = <Value>(row: WithoutKind<ParamsField<Value>>): ParamsField<Value> => ({
-  kind: 'params',
-  ...row,
-});
-export const chargedField = <Value, Required extends keyof OtherValues = never>(
+export function entryField<Value>(row: WithoutKind<EntryField<Value>>): EntryField<Value> {
+  return { kind: 'entry', ...row };
+}
+
+export function methodField<Value>(row: WithoutKind<MethodField<Value>>): MethodField<Value> {
+  return { kind: 'method', ...row };
+}
+
+export function paramsField<Value>(row: WithoutKind<ParamsField<Value>>): ParamsField<Value> {
+  return { kind: 'params', ...row };
+}
+
+export function chargedField<Value, Required extends keyof OtherValues = never>(
   row: WithoutKind<ChargedField<Value, Required, PresentValues<Required>>>,
-): ChargedField<Value, Required, PresentValues<Required>> => ({ kind: 'charged', ...row });
-export const openField = <Value>(row: WithoutKind<OpenField<Value>>): OpenField<Value> => ({ kind: 'open', ...row });
-export const boundField = <Value>(row: WithoutKind<BoundField<Value>>): BoundField<Value> => ({
-  kind: 'bound',
-  ...row,
-});
-export const capabilityField = <Value>(row: WithoutKind<CapabilityField<Value>>): CapabilityField<Value> => ({
-  kind: 'capability',
-  ...row,
-});
-export const tokenField = <Value>(row: WithoutKind<TokenField<Value>>): TokenField<Value> => ({
-  kind: 'token',
-  ...row,
-});
-export const accountField = <Value>(row: WithoutKind<AccountField<Value>>): AccountField<Value> => ({
-  kind: 'account',
-  ...row,
-});
+): ChargedField<Value, Required, PresentValues<Required>> {
+  return { kind: 'charged', ...row };
+}
+
+export function openField<Value>(row: WithoutKind<OpenField<Value>>): OpenField<Value> {
+  return { kind: 'open', ...row };
+}
+
+export function boundField<Value>(row: WithoutKind<BoundField<Value>>): BoundField<Value> {
+  return { kind: 'bound', ...row };
+}
+
+export function capabilityField<Value>(row: WithoutKind<CapabilityField<Value>>): CapabilityField<Value> {
+  return { kind: 'capability', ...row };
+}
+
+export function tokenField<Value>(row: WithoutKind<TokenField<Value>>): TokenField<Value> {
+  return { kind: 'token', ...row };
+}
+
+export function accountField<Value>(row: WithoutKind<AccountField<Value>>): AccountField<Value> {
+  return { kind: 'account', ...row };
+}

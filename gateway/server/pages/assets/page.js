@@ -161,7 +161,7 @@ function openableRow(heads, cells, details, attributes = {}) {
       ];
 }
 
-/** Makes a function that tells whether a text has all words of a search input. */
+/** Filter of a list: its result is true for a text that has all words of the search field. @param id of the search field */
 function wordFilter(id) {
   const words = (byId(id)?.value ?? '').trim().toLowerCase().split(/\s+/);
   return (text) => words.every((word) => text.toLowerCase().includes(word));
