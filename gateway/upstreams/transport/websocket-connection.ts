@@ -86,6 +86,8 @@ export class WebSocketConnection {
   readonly #deadlines = new Deadlines();
   /** Ended calls whose responses may still arrive. */
   readonly #abandonedIds = new Set<number>();
+  /** Messages behind a large one that is being read; undefined: none is. ws delivers those that it has even while it is paused. */
+  #waiting: Buffer[] | undefined;
   #incoming: IncomingMessageBytes | undefined;
   #heartbeat: Timer | undefined;
   #pongTimer: Timer | undefined;
@@ -178,17 +180,25 @@ export class WebSocketConnection {
 
   #handleMessage(body: Buffer): void {
     if (this.#hasEnded) return;
+    if (this.#waiting !== undefined) {
+      this.#waiting.push(body);
+      return;
+    }
     const id = responseId(body);
     if (id === 'unread') void this.#readInSteps(body);
     else this.#deliver(body, id);
   }
 
-  /** The next messages wait, so that notifications keep their order and a connection has one such message. */
+  /** Reads a large message. The next ones wait, so that notifications keep their order and a connection has one such message. */
   async #readInSteps(body: Buffer): Promise<void> {
+    const waiting: Buffer[] = (this.#waiting = []);
     this.#socket.pause();
     const id = await responseIdInSteps(body, new OwnedSteps(this.#owner));
+    this.#waiting = undefined;
     this.#socket.resume();
     if (!this.#hasEnded) this.#deliver(body, id);
+    // One of them may be large, too: the rest waits for it.
+    for (const next of waiting) this.#handleMessage(next);
   }
 
   /**

@@ -1,6 +1,12 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { clock } from '../../../gateway/clock/clock.ts';
-import type { ConnectionTimes } from '../../../gateway/upstreams/transport/websocket-connection.ts';
+import {
+  WebSocketConnection,
+  type ConnectionTimes,
+} from '../../../gateway/upstreams/transport/websocket-connection.ts';
 import { WebSocketUpstream } from '../../../gateway/upstreams/transport/websocket-upstream.ts';
 import { withoutTime } from '../../support/elastic-clock.ts';
 import { startAnvil } from '../../support/anvil.ts';
@@ -266,6 +272,41 @@ describe('a response over WebSocket', () => {
     expect(results).toContain(word(7));
     expect(results.filter((result) => result === word(2) || result === word(3))).toHaveLength(1);
     expect(received()).toEqual([3]);
+  });
+
+  it('that is large is read before what arrived with it', async () => {
+    const body = Buffer.from(
+      `{"x":${list},"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1"}}`,
+    );
+    const received: number[] = [];
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    server.on('connection', (socket, { socket: raw }) => {
+      socket.on('message', () => {
+        raw.cork();
+        socket.send(body);
+        socket.send('{"jsonrpc":"2.0","method":"eth_subscription","params":{}}');
+        raw.uncork();
+      });
+    });
+    const connection = new WebSocketConnection(
+      {
+        url: new URL(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`),
+        headers: {},
+        responseMaxBytes: 2 * body.length,
+        times: { handshakeMs: 20_000, pingMs: 20_000, pongMs: 20_000, idleMs: 60_000 },
+        onNotification: ({ length }) => received.push(length),
+      },
+      () => undefined,
+    );
+    onTestFinished(() => {
+      connection.close();
+    });
+    const call = connection.send({ id: 1, body: '{}', deadline: Infinity });
+    call.catch(() => undefined);
+    await eventually(() => received.length === 2);
+    expect(received[0]).toBe(body.length);
   });
 
   it('that is large and arrives too late fails no other call', async () => {
