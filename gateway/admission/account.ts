@@ -10,6 +10,8 @@ export class Account {
   readonly parent: Account | undefined;
   /** Account with the slots and turns: the parent, that of all addresses of a network, or this one. */
   readonly payer: Account;
+  /** Account with the share of the memory: what an address has at a network counts for its own account. */
+  readonly memoryOwner: Account;
   /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
   weight: number;
   /** Bytes taken now, with those of members. Only `MemoryBudget` changes them. */
@@ -22,6 +24,7 @@ export class Account {
     this.weight = weight;
     this.parent = parent;
     this.payer = payer ?? this;
+    this.memoryOwner = parent?.parent === undefined ? this : parent;
   }
 }
 

@@ -52,7 +52,7 @@ class OwnerQueue implements SlotPool {
   inFlight = 0;
   /** Rises when it begins to wait, takes a slot or releases one: those with equally many slots take turns. */
   turn = 0;
-  /** In the list of those that wait. */
+  /** Index in the list of queues that wait. */
   place = -1;
   readonly #onMore: (queue: OwnerQueue) => void;
   #size = 0;
@@ -91,11 +91,11 @@ export class Gate implements SlotPool {
   readonly #options: GateOptions;
   #slots: number;
   #free: number;
-  /** That have slots. */
+  /** Number of owners with slots. */
   #owners = 0;
   #perOwner: number | undefined;
   readonly #queues = new WeakMap<Account, OwnerQueue>();
-  /** With waiting requests, which each start looks at: at most as many as requests wait. */
+  /** Queues with waiting requests; each start looks at all of them: at most as many as requests wait. */
   #waitingQueues: OwnerQueue[] = [];
   #waitingCount = 0;
   #turn = 0;
@@ -112,7 +112,7 @@ export class Gate implements SlotPool {
     return this.#perOwner;
   }
 
-  /** As `size`. */
+  /** A change takes effect as that of `size`. */
   set perOwner(slots: number | undefined) {
     this.#perOwner = slots;
     this.#startWaiting();

@@ -81,7 +81,7 @@ export class PublicAccess implements PublicGroup {
     return { ...share, wideAccount: `${this.total.account}:${addressPrefix(address, ipv4Prefix, WIDE_PREFIX)}` };
   }
 
-  /** To be called once it is active: callers of the previous one have the same shares. */
+  /** To be called once it is active: callers of the previous one have the same accounts. */
   limitConcurrency(): void {
     const { total, concurrency } = this.#options;
     this.accounts.limitConcurrency(total.concurrency, concurrency);

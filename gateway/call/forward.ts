@@ -27,8 +27,9 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
     prepare(call);
     let response: UpstreamResponse | FlowingResponse | undefined;
     for (const hook of before ?? []) {
-      const begun = response === undefined ? hook(call) : undefined;
+      const begun = hook(call);
       if (begun !== undefined) response = await begun;
+      if (response !== undefined) break;
     }
     while (response === undefined) {
       for (const hook of select ?? []) {

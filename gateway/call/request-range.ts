@@ -7,6 +7,7 @@ import { MAX_PARTS } from '../ranges/range-limits.ts';
 import type { RangedMethod } from '../ranges/ranged-method.ts';
 import { SentRange } from '../ranges/sent-range.ts';
 import { rangeOf } from '../spec/count-params.ts';
+import { complete } from '../upstreams/transport/flowing-result.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call, CallContext } from './call.ts';
 import { RangeCall } from './range-call.ts';
@@ -20,8 +21,7 @@ export async function requestRange(call: Call, context: CallContext, ranged: Ran
   const request = new RangeCall(call, context);
   const response = await requestWholeOrParts(request, ranged);
   if (call.verification === undefined) return response;
-  const proven = { ...response, proof: request.proof ?? 'no' };
-  return proven;
+  return { ...complete(response), proof: request.proof ?? 'no' };
 }
 
 async function requestWholeOrParts(request: RangeCall, ranged: RangedMethod): Promise<NetworkResponse> {

@@ -35,7 +35,10 @@ export function sendCoalesced(
   });
 }
 
-/** Sends a call of a caller that no other joins: its method changes something, or little is known of it. @throws RpcError, Cancelled (rejects with it) */
+/**
+ * Sends a call of a caller that no other joins: its method changes something, or little is known of it.
+ * @throws RpcError, Cancelled (rejects with it)
+ */
 export async function sendAlone(call: Call, caller: Cancellation): Promise<NetworkResponse> {
   const cancellation = new Cancellation(call.owner);
   call.cancellation = cancellation;

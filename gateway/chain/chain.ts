@@ -1,7 +1,7 @@
 import { BlockTimes } from './block-times.ts';
 import { BranchMarks } from './branch-marks.ts';
 import { FollowedChain, type Branch, type Move, type Step } from './followed-chain.ts';
-import { type ChainChange, type Headers } from './header-ring.ts';
+import type { ChainChange, Headers } from './header-ring.ts';
 import { parseBlock, type Block, type Header, type SeenHead } from './header.ts';
 import { NewestServed } from './newest-served.ts';
 import { groupsWith, highestPlausible, selectHead, type Selection } from './select-head.ts';

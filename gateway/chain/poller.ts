@@ -506,8 +506,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const minMs = pollIntervalMs(this.#times, sinceUseMs === undefined ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const roundMs = isConfirming ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
-    // Only with watchers, in the worker that polls for all, and while no lower head is confirmed and an upstream sends no
-    // notifications.
+    // Only in the worker that polls for all, with watchers, without a lower head to confirm, and if at least one upstream
+    // sends no notifications.
     const isExpecting =
       this.#isPolling &&
       sinceUseMs === undefined &&

@@ -11,7 +11,7 @@ const SHARE_PARTS = 8;
 const COMMON_PARTS = 2;
 /** Part of the budget for all client addresses together: before authentication, and without a key on every network. */
 const ADDRESSES_PARTS = 4;
-/** Addresses with an account. One that is dropped while it has bytes gets a second one. */
+/** Addresses with an account. One that is dropped while it has bytes, or an account at a network, gets a second one. */
 const MAX_ADDRESSES = 10_000;
 
 export interface MemoryBudgetOptions {
@@ -89,7 +89,7 @@ export class MemoryBudget {
 
   /** Whether the account has more than its share, and the half for everyone has less left than a share. */
   isExhaustedFor(account: Account): boolean {
-    const { bytes, parent } = ownerOf(account);
+    const { bytes, parent } = account.memoryOwner;
     if (parent === undefined) return isExhausted(this.#maxBytes, this.#bytes, bytes);
     const maxBytes = this.#maxBytes / ADDRESSES_PARTS;
     return isExhausted(maxBytes, parent.bytes, bytes) || isExhausted(this.#maxBytes, this.#bytes, parent.bytes);
@@ -112,7 +112,7 @@ export class MemoryBudget {
 
   #problem(account: Account, bytes: number): 'budget' | 'share' | undefined {
     if (account === gatehouse) return undefined;
-    const { bytes: ownBytes, parent } = ownerOf(account);
+    const { bytes: ownBytes, parent } = account.memoryOwner;
     if (parent === undefined) return problemIn(this.#maxBytes, this.#bytes, ownBytes, bytes);
     return (
       problemIn(this.#maxBytes / ADDRESSES_PARTS, parent.bytes, ownBytes, bytes) ??
@@ -124,11 +124,6 @@ export class MemoryBudget {
     this.counts[reason]++;
     return new RpcError(reason === 'share' ? 'memory-share' : 'overloaded');
   }
-}
-
-/** Account that has a share: of the address, for what it has at a network. */
-function ownerOf(account: Account): Account {
-  return account.parent?.parent === undefined ? account : account.parent;
 }
 
 /** @param taken bytes of all accounts that share `maxBytes`  @param ownBytes of one of them */

@@ -95,7 +95,7 @@ export class MemoryGuard {
   }
 
   /** Counts further bytes of an owner. Memory without an account most likely belongs to the owner with the most bytes. */
-  weigh({ name, parent }: Account, bytes: number): void {
+  weigh({ memoryOwner: { name, parent } }: Account, bytes: number): void {
     this.#uncheckedBytes += bytes;
     const isWeighed = parent === undefined || this.#bytesOf.size < MAX_OWNERS || this.#bytesOf.has(name);
     if (isWeighed) this.#bytesOf.set(name, (this.#bytesOf.get(name) ?? 0) + bytes);
@@ -106,8 +106,8 @@ export class MemoryGuard {
   }
 
   /** Whether the owner may take bytes that can be rejected: of a response, for example. */
-  canTake({ name }: Account): boolean {
-    return this.state === 'normal' || !this.#isHeavy(name);
+  canTake({ memoryOwner }: Account): boolean {
+    return this.state === 'normal' || !this.#isHeavy(memoryOwner.name);
   }
 
   /** Admits a request; to be called before it begins. @throws RpcError memory-pressure */

@@ -13,7 +13,7 @@ export interface ActiveUpstream {
   readonly circuit: CircuitState;
   /** Unix time in seconds at which it was drained; undefined: it is not. */
   readonly drainedS: number | undefined;
-  /** Whether it has responded or failed before, and its state is not `overtaken`. */
+  /** Whether it has responded or failed before, and its circuit is not open only because hedged requests responded first. */
   readonly isMeasured: boolean;
   /** Blocks behind the head; undefined: unknown. */
   readonly lag: number | undefined;

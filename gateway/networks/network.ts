@@ -324,9 +324,8 @@ function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
 /** The check of pass-through methods. The envelope check has already required an array. */
 const acceptAnyParams: ParamCheck = () => undefined;
 
-const [chainIdSpec, blockByNumber] = [nodeMethods.chainId, nodeMethods.blockByNumber].map((name) =>
-  specOf(name, methods),
-) as [MethodSpec, MethodSpec];
+const chainIdSpec = specOf(nodeMethods.chainId, methods);
+const blockByNumber = specOf(nodeMethods.blockByNumber, methods);
 
 /** The upstreams of a network: those that are open already, and new ones. */
 function openUpstreams(config: NetworkConfig, parts: NetworkParts, log: Log): Upstream[] {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { Account } from '../admission/account.ts';
+import { gatehouse, type Account } from '../admission/account.ts';
 import { Gate } from '../admission/gate.ts';
 import { clock } from '../clock/clock.ts';
 import { isBytes } from '../collections/is-bytes.ts';
@@ -67,8 +67,9 @@ export function normaliseInSteps(
   response: LargeResponse,
   receiver: Receiver,
 ): Promise<Outcome> {
-  const { name } = receiver;
-  return inTurn(name, receiver, async () => {
+  const { name, owner } = receiver;
+  // Each address has its own queue, although all of a network have turns together.
+  return inTurn(owner === gatehouse ? name : owner.name, receiver, async () => {
     const steps = new OwnedSteps(name);
     try {
       await steps.next();

@@ -165,7 +165,7 @@ export function mergeEvents(lists: readonly (readonly GatewayEvent[])[]): Gatewa
   const groups = new Map<string, { readonly workers: Set<number>; readonly event: GatewayEvent; endsAt: number }>();
   const merged: GatewayEvent[] = [];
   for (const { event, worker } of all) {
-    const name = event.endedAt === undefined ? JSON.stringify([nameOf(event), event.reason, event.by]) : nameOf(event);
+    const name = mergedNameOf(event);
     const at = Date.parse(event.at);
     const endsAt = event.endedAt === null ? Infinity : Date.parse(event.endedAt ?? event.at) + SAME_MS;
     const group = groups.get(name);
@@ -197,6 +197,11 @@ function factsOf({ kind, network, upstream, reason, count }: GatewayEvent): obje
 
 function durationOf({ beganAt, earlierS }: Tracked, now: number): number {
   return Math.round(earlierS + (now - beganAt) / 1_000);
+}
+
+/** Name that the events of several workers have in common, if they found the same. */
+export function mergedNameOf(event: GatewayEvent): string {
+  return event.endedAt === undefined ? JSON.stringify([nameOf(event), event.reason, event.by]) : nameOf(event);
 }
 
 function nameOf({ kind, network, upstream }: EventSubject): string {

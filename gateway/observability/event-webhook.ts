@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { hostname } from 'node:os';
 import { clock } from '../clock/clock.ts';
 import { errorCode, type Log } from '../config/log.ts';
-import { SAME_MS, type GatewayEvent } from './event-list.ts';
+import { mergedNameOf, SAME_MS, type GatewayEvent } from './event-list.ts';
 
 const INTERVAL_MS = 5_000;
 /** Longest pause after failures, of which each doubles it. */
@@ -104,8 +104,8 @@ async function post(event: GatewayEvent, url: string, secret: string | undefined
   }
 }
 
-function nameOf({ kind, network, upstream, at, endedAt, reason, by }: GatewayEvent): string {
-  return JSON.stringify([kind, network, upstream, at, ...(endedAt === undefined ? [reason, by] : [])]);
+function nameOf(event: GatewayEvent): string {
+  return JSON.stringify([mergedNameOf(event), event.at]);
 }
 
 function stateOf({ endedAt, count }: GatewayEvent): string {

@@ -155,7 +155,8 @@ export async function openGateway(
       keys: gateway.keys,
       reload: () => networks.reload(true),
       drain: (delayMs) => {
-        Object.assign(stop, { isDraining: true, delayMs });
+        stop.isDraining = true;
+        stop.delayMs = delayMs;
         return close();
       },
     };

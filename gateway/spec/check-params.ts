@@ -59,7 +59,7 @@ interface TitledSchema {
 }
 
 /** One method's entry in schemas/generated/params.json. */
-export interface ParamsSchema {
+interface ParamsSchema {
   readonly type: 'array';
   readonly prefixItems?: readonly (TitledSchema & MemberSchema & { readonly 'x-name': string })[];
   readonly minItems?: number;
@@ -70,7 +70,7 @@ export interface ParamsSchema {
  * The error message for an invalid parameter: its name, and what was expected. The message consists of the schema's
  * texts, and repeats nothing that the caller sent.
  */
-export function explainParams(error: ErrorObject, schema: ParamsSchema, given: number): string {
+function explainParams(error: ErrorObject, schema: ParamsSchema, given: number): string {
   if (error.keyword === 'maxItems') return `invalid params: expected ${maxCountText(schema.maxItems)}`;
   if (error.keyword === 'minItems') return expected(schema, given);
   const [index, ...path] = error.instancePath.split('/').slice(1);
@@ -83,7 +83,7 @@ export function explainParams(error: ErrorObject, schema: ParamsSchema, given: n
 }
 
 /** The error message for a member that is duplicated or spelt in another case. */
-export function explainFault({ member, isVariant, path }: MemberFault, schema: ParamsSchema): string {
+function explainFault({ member, isVariant, path }: MemberFault, schema: ParamsSchema): string {
   const [index, ...inner] = path;
   return expected(schema, Number(index), [...inner.map(String), member], isVariant ? VARIANT : 'only once');
 }

@@ -122,7 +122,7 @@ export class NetworkFilters {
     const memory = budget && new Reservation(budget, account);
     const filter = new PolledFilter(params ?? {}, subscription, memory, remove, this.#parts.peers?.worker);
     filter.owner = account.payer.name;
-    filter.account = account.name;
+    filter.account = account.memoryOwner.name;
     filter.level = levelOf(verifiedLike[kind]);
     filter.release = release;
     const filters = this.#byKey.get(keyId) ?? new Map<string, PolledFilter>();

@@ -68,6 +68,11 @@ export class AvailableBlocks {
 /** The block of a read at `latest`. */
 export const latestBlock: NamedBlocks = upTo('latest');
 
+/** Whether calls of the method may name a tag: `blocksNamedBy` never returns one otherwise. */
+export function mayNameTag({ blockAt, cache, isPassThrough }: MethodSpec): boolean {
+  return blockAt !== undefined || cache === 'head' || isPassThrough === true;
+}
+
 /** Undefined if the call names its block by hash, or in a form that is not a number or tag, or if it needs no block. */
 export function blocksNamedBy(
   { blockAt, cache, isPassThrough }: MethodSpec,

@@ -72,7 +72,7 @@ export class ConcurrencyLimit {
   #pausedUntil = -Infinity;
   #pauseMs = FIRST_PAUSE_MS;
   #raisedAt = -Infinity;
-  /** Calls that were served since the last change. */
+  /** Calls that were served while others waited and the limit might rise. */
   #served = 0;
 
   /** @param slots with the highest limit */
@@ -102,7 +102,8 @@ export class ConcurrencyLimit {
     this.#isWatching = true;
     const timer = clock
       .setTimeout(() => {
-        this.record({ ...call, isRefused: false }, startedAt + WAITED_MS);
+        const now = startedAt + WAITED_MS;
+        if (this.#hasWaited(startedAt, now) && startedAt >= this.#countedFrom) this.#lowerByWait(owner, now);
       }, WAITED_MS)
       .unref();
     const ended = (): void => {

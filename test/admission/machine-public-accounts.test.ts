@@ -90,7 +90,7 @@ it('all addresses together have the whole concurrency of all, at one worker or b
     await settled();
     expect(one.inFlight + other.inFlight).toBe(8);
   }
-  // Those that had fewer than their account are served first.
+  // Addresses that had fewer than their share are served first.
   expect(other.inFlight).toBe(4);
 });
 

@@ -97,6 +97,8 @@ it('callers without a key on all networks have one quarter together, and an addr
   expect(memory.bytes).toBe(175);
   expect(one.of('192.0.2.1').payer).toBe(one.of('192.0.2.2').payer);
   expect(one.of('192.0.2.1').payer).not.toBe(other.of('192.0.2.1').payer);
+  // The guard counts and closes what an address has on all networks.
+  expect(one.of('192.0.2.1').memoryOwner).toBe(other.of('192.0.2.1').memoryOwner);
 });
 
 it('bytes of the gateway itself are never rejected', () => {

@@ -1,5 +1,6 @@
 import { clock } from '../../clock/clock.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
+import { mayNameTag } from '../../upstreams/available-blocks.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { Call } from '../call.ts';
 import { untilDeadline } from '../in-time.ts';
@@ -7,9 +8,8 @@ import type { Router } from '../router.ts';
 import type { Rule } from './rule.ts';
 
 /** Upstreams that are behind, or may be, are polled before a call for a tag is sent to one that is preferred less. */
-export function catchingUp({ blockAt, cache, isPassThrough }: MethodSpec, router: Router): Rule<Call> | undefined {
-  const mayNameTag = blockAt !== undefined || cache === 'head' || isPassThrough === true;
-  if (router.isAlone || !mayNameTag) return undefined;
+export function catchingUp(method: MethodSpec, router: Router): Rule<Call> | undefined {
+  if (router.isAlone || !mayNameTag(method)) return undefined;
   return {
     select: (call) => {
       const poll = catchUp(call, clock.now());

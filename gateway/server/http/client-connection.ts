@@ -260,7 +260,8 @@ export class ClientConnection implements HeldConnection {
   mayCloseFor(owner: string): boolean {
     const reservations = this.responses.map(({ req }) => req.reservation);
     return (
-      reservations.some(({ account }) => account.name === owner) && !reservations.some(({ mustDeliver }) => mustDeliver)
+      reservations.some(({ account }) => account.memoryOwner.name === owner) &&
+      !reservations.some(({ mustDeliver }) => mustDeliver)
     );
   }
 

@@ -127,7 +127,7 @@ export class WebSocketUpgrades {
   /** Closes all sockets of an account, with their subscriptions. */
   closeThoseOf(account: string, reason: CloseReason): void {
     for (const { access, sessions } of this.#keySessions.values()) {
-      if (access.account.name === account) for (const session of [...sessions]) session.close(reason);
+      if (access.account.memoryOwner.name === account) for (const session of [...sessions]) session.close(reason);
     }
   }
 

@@ -9,12 +9,12 @@ import { LogsBloom, type BloomDifference } from '../../chain/logs/logs-bloom.ts'
 
 /** The part of the upstreams that log requests use. */
 export interface LogSource {
-  /** @param asked which upstreams may be asked, and which one was */
+  /** @param part the upstreams that may get the request; it learns which one returned the response */
   request(
     method: MethodSpec,
     params: readonly unknown[],
     deadline: number,
-    asked?: RangePart,
+    part?: RangePart,
   ): Promise<UpstreamResponse>;
 }
 

@@ -1,3 +1,4 @@
+import { MAX_HEADERS } from '../../chain/followed-chain.ts';
 import type { Header } from '../../chain/header.ts';
 import { HeaderRing, type ChainChange } from '../../chain/header-ring.ts';
 import type { ChainPoller } from '../../chain/poller.ts';
@@ -6,8 +7,6 @@ import { clock } from '../../clock/clock.ts';
 import { causeOf, type Log } from '../../config/log.ts';
 import type { Unsubscribe } from './subscriber.ts';
 
-/** Number of headers, as many as the followed chain has. */
-const MAX_HEADERS = 512;
 const HEAD_TIMEOUT_MS = 10_000;
 /** Longest time between two looks at the followed chain. */
 const MAX_LOOK_MS = 1_000;

@@ -155,7 +155,7 @@ function openableRow(heads, cells, details, attributes = {}) {
     ? [row]
     : [
         row,
-        html`<tr>
+        html`<tr key=${attributes.key && `${attributes.key} details`}>
           <td colspan=${heads.length}>${details}</td>
         </tr>`,
       ];
