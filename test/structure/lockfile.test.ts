@@ -55,13 +55,16 @@ describe.each([...withPlatforms, ...others])('%s', (lockfile) => {
   }
 });
 
-describe('package-lock.json', () => {
-  it('has the digest of every package, so that a registry cannot send another one', () => {
-    const entries = Object.entries(packagesIn('package-lock.json'));
+it.each(['package-lock.json', 'wasm/package-lock.json'])(
+  '%s has the digest of every package, so that a registry cannot send another one',
+  (lockfile) => {
+    const entries = Object.entries(packagesIn(lockfile));
     const own = entries.filter(([path, { inBundle }]) => path !== '' && inBundle !== true);
     expect(own.filter(([, { integrity = '' }]) => !integrity.startsWith('sha512-')).map(([path]) => path)).toEqual([]);
-  });
+  },
+);
 
+describe('package-lock.json', () => {
   it('has no native code in production but SQLite, such as bufferutil, which ws would load', () => {
     const entries = Object.entries(packagesIn('package-lock.json'));
     const native = entries.filter(([, { hasInstallScript, dev }]) => hasInstallScript === true && dev !== true);
