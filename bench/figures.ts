@@ -110,16 +110,13 @@ function bestPeer(
   return values.length === 0 ? undefined : best(...values);
 }
 
-function costFigures({ title, baseline, max, ofBestPeer }: CostScenario, rounds: readonly CostRound[]): Figure[] {
+function costFigures({ title, baseline, max, ofErpc }: CostScenario, rounds: readonly CostRound[]): Figure[] {
   const to = baseline ?? 'nginx';
   const perCall = { title: `${title}, CPU`, unit: `× ${to}`, values: ratios(rounds, 'Gatehouse', to) };
   const figure = max === undefined ? perCall : { ...perCall, max };
   const [first = {}] = rounds;
-  const measuredPeers = Object.keys(peers).filter((name) => first[name] !== undefined);
-  if (ofBestPeer !== undefined && measuredPeers.length > 0) {
-    const best = (round: CostRound): number => Math.min(...measuredPeers.map((name) => round[name]?.cpuUs ?? Infinity));
-    const values = rounds.map((round) => (round['Gatehouse']?.cpuUs ?? NaN) / best(round));
-    return [figure, { ...perCall, unit: '× the best peer', values, max: ofBestPeer }];
+  if (ofErpc !== undefined && first['erpc'] !== undefined) {
+    return [figure, { ...perCall, unit: '× eRPC', values: ratios(rounds, 'Gatehouse', 'erpc'), max: ofErpc }];
   }
   if (first['Gatehouse']?.idleCpuMs === undefined) return [figure];
   const added = rounds.map((round) => (round['Gatehouse']?.idleCpuMs ?? NaN) - (round[to]?.idleCpuMs ?? NaN));

@@ -1,24 +1,22 @@
 import { table } from '../schemas/markdown-table.ts';
 import type { Outcomes } from './checked-calls.ts';
 import { callProfile } from './call-profile.ts';
-import { figuresOf, isMet, median, ratios, remoteRatios, show, spread } from './figures.ts';
-import { peersTable } from './peers-table.ts';
+import { median, ratios, remoteRatios, show } from './figures.ts';
+import { questionTables } from './question-tables.ts';
 import type { Cost, LatencyRound, Measured, RemoteFigures, Results, ScenarioResult } from './results.ts';
 import { scenarios } from './scenarios.ts';
 
 type RemoteResult = Extract<ScenarioResult, { kind: 'remote' }>;
 
-/** The text of docs/benchmarks.md: the targets, the peers, and how all is measured. */
+/** The text of docs/benchmarks.md: a table for each question, and how all is measured. */
 export function pageOf(results: Results): string {
-  const compared = peersTable(results);
   const sections = [
     '# Benchmarks',
     generated('bench.json'),
     summary(results),
     '![CPU per call, as multiples of nginx](bench.svg)',
-    ...(compared === undefined ? [] : ['## Peers', compared]),
-    '## Targets',
-    targetsTable(results),
+    columnsText,
+    ...questionTables(results.scenarios),
     '## How it is measured',
     howText(results),
     repeating,
@@ -35,7 +33,7 @@ export function detailsOf(results: Results): string {
   const sections = [
     '# Measured: benchmarks',
     generated('../bench.json'),
-    'All results of the runs below. [Benchmarks](../benchmarks.md) has the targets, the peers, and how all is measured.',
+    'All results of the runs below. [Benchmarks](../benchmarks.md) has the targets, and how all is measured.',
     madeBy(results),
     ...laterTexts(results),
     ...(results.note === undefined ? [] : [results.note]),
@@ -102,16 +100,6 @@ function costsOf({ rounds }: Extract<ScenarioResult, { kind: 'cost' }>): string 
     .join(', ');
 }
 
-/** All figures with their targets; a missed target is marked. */
-export function targetsTable({ scenarios: found }: Results): string {
-  const rows = found.flatMap(figuresOf).map((figure) => {
-    const { title, unit, values, max } = figure;
-    const met = { true: 'met', false: '**missed**', undefined: '' }[String(isMet(figure)) as 'true'];
-    return [title, max === undefined ? '' : `≤ ${max} ${unit}`, `${show(median(values))} ${unit}`, spread(values), met];
-  });
-  return table([['', 'target', 'median', 'all rounds', ''], ...rows]);
-}
-
 /** The number of calls without a correct response. */
 export function countIncorrect(results: Results): number {
   const { rejected, failed } = total(results);
@@ -142,9 +130,12 @@ const repeating = `\`npm run bench -- --rounds 5 --write\` repeats the measureme
 the most important ones, in about 25 minutes with three peers.
 
 \`--node PATH\` runs the gateway on another Node, \`--runtime "Node 24=PATH"\` also on this one in the same rounds. \`--peer erpc=PATH\`, \`proxyd=PATH\` and \`nodecore=PATH\` measure these
-gateways too, with one upstream and no limits; the bench writes their configuration. Their table is then on this page.
+gateways too, with one upstream and no limits; the bench writes their configuration.
 
 [All results](measured/benchmarks.md): upstreams with a latency, CPU per call, where the time of a call goes, large results, subscriptions, stalls.`;
+
+const columnsText = `Each table begins with the rows in which a peer is ahead. A cell is the median of all rounds: CPU in µs per call, or what the row names.
+The last column compares in the same rounds: its median, the range of all rounds, and whether a target is met.`;
 
 function howText({ rounds, seconds, isPinned }: Results): string {
   const cores = isPinned ? 'has the first core to itself; everything else uses the others' : 'shares all cores';

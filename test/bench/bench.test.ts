@@ -6,8 +6,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CheckedCalls } from '../../bench/checked-calls.ts';
 import { openParts } from '../../bench/gateway-parts.ts';
 import { LoadGenerator } from '../../bench/load.ts';
+import { questionTables } from '../../bench/question-tables.ts';
 import { Random } from '../../bench/random.ts';
-import { countIncorrect, targetsTable } from '../../bench/report.ts';
+import { countIncorrect } from '../../bench/report.ts';
 import type { Results } from '../../bench/results.ts';
 import { Rig } from '../../bench/rig.ts';
 import { runScenario } from '../../bench/run-scenario.ts';
@@ -36,7 +37,7 @@ it('measures a round of one scenario, in which all responses are correct', async
     ...{ date: '', command: '', machine: '', rounds: 1, seconds: 0.05, isPinned: false, scenarios: [result] },
   };
   expect(countIncorrect(results)).toBe(0);
-  expect(targetsTable(results)).toMatch(/single calls, CPU +\| ≤ 3.2 × nginx \| [\d.,?]+ × nginx/);
+  expect(questionTables(results.scenarios).join('\n')).toMatch(/single calls +\| .*≤ 3.2 × nginx: [\d.,?]+, /);
 });
 
 it('sends calls at random times with a given rate', async () => {

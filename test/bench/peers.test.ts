@@ -5,8 +5,8 @@ import { parse } from 'yaml';
 import { afterAll, describe, expect, it } from 'vitest';
 import { HttpFrames } from '../../bench/http-frames.ts';
 import { peerPrograms, peers, runtimePrograms } from '../../bench/peers.ts';
-import { peersTable } from '../../bench/peers-table.ts';
-import type { Cost, Results } from '../../bench/results.ts';
+import { questionTables } from '../../bench/question-tables.ts';
+import type { Cost, RemoteFigures, ScenarioResult } from '../../bench/results.ts';
 import { Rig } from '../../bench/rig.ts';
 import { runScenario } from '../../bench/run-scenario.ts';
 import { walletMix } from '../../bench/wallet-calls.ts';
@@ -80,40 +80,50 @@ describe('the bytes of a connection', () => {
   });
 });
 
-describe('the table of peers', () => {
+describe('a table for each question', () => {
   const cost = (cpuUs: number): Cost => {
     return { cpuUs, callsPerSecond: 1, coreShare: 1, correct: 1, rejected: 0, failed: 0, cached: 0 };
   };
-  const results = (...rounds: Record<string, Cost>[]): Results => {
-    const scenarios = [
-      { name: 'single', kind: 'cost', rounds },
-      { name: 'trace', kind: 'cost', rounds },
-    ] as const;
-    return { date: '', command: '', machine: '', rounds: 1, seconds: 1, isPinned: true, scenarios };
-  };
+  const costs = (name: string, ...rounds: Record<string, Cost>[]): ScenarioResult => ({ name, kind: 'cost', rounds });
+  const figures = (p50: number, correctShare = 1): RemoteFigures => ({ p50, p99: 2 * p50, cpuUs: p50, correctShare });
 
-  const [single, block, trace] = ['single, 64 connections', '200 kB block', '5 MB trace'] as const;
-  /** The cells of one row by the titles of their columns. */
-  const rowOf = (text: string, name: string): Record<string, string | undefined> => {
-    const [titles = [], , ...rows] = text.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));
-    const row = rows.find(([, first]) => first === name) ?? expect.fail(name);
-    return Object.fromEntries(titles.map((title, index) => [title, row[index]]));
-  };
+  /** The cells of the rows of all tables, with their titles. */
+  const rowsOf = (...results: ScenarioResult[]): Record<string, string | undefined>[] =>
+    questionTables(results)
+      .filter((text) => text.startsWith('|'))
+      .flatMap((text) => {
+        const [titles = [], , ...rows] = text.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));
+        const named = titles.map((title, index) => (index === 1 ? 'row' : title));
+        return rows.map((row) => Object.fromEntries(named.map((title, index) => [title, row[index]])));
+      });
 
-  it('has multiples of nginx, medians of rounds', () => {
+  it('has medians of rounds, and the target', () => {
     const rounds = [2, 9, 4].map((times) => ({ nginx: cost(10), Gatehouse: cost(30), erpc: cost(10 * times) }));
-    const text = peersTable(results(...rounds)) ?? '';
-    expect(rowOf(text, 'Gatehouse, default')).toMatchObject({ [single]: '3.00', [trace]: '3.00', [block]: '' });
-    expect(rowOf(text, 'erpc')).toMatchObject({ [single]: '4.00', [trace]: '4.00', [block]: '' });
-    expect(rowOf(text, 'goal, default settings')).toMatchObject({ [single]: '≤ 3.2', [trace]: '' });
+    expect(rowsOf(costs('single', ...rounds))).toEqual([
+      expect.objectContaining({
+        ...{ row: 'single calls', Gatehouse: '30.0 µs', erpc: '40.0 µs', nginx: '10.0 µs' },
+        'target: median (all rounds)': '≤ 3.2 × nginx: 3.00 (3.00 – 3.00), met',
+      }),
+    ]);
   });
 
-  it('has a row for Gatehouse on another Node, also without peers', () => {
-    const text = peersTable(results({ nginx: cost(10), Gatehouse: cost(30), 'Gatehouse, Node 24': cost(20) })) ?? '';
-    expect(rowOf(text, 'Gatehouse, Node 24')).toMatchObject({ [single]: '2.00', [trace]: '2.00', [block]: '' });
+  it('has a column for Gatehouse on another Node, also without peers', () => {
+    const [row] = rowsOf(costs('single', { nginx: cost(10), Gatehouse: cost(30), 'Gatehouse, Node 24': cost(20) }));
+    expect(row).toMatchObject({ 'Gatehouse, Node 24': '20.0 µs' });
   });
 
-  it('is absent without peers', () => {
-    expect(peersTable(results({ nginx: cost(1), Gatehouse: cost(3) }))).toBeUndefined();
+  it('begins with the rows in which a peer is ahead', () => {
+    const [behind, ahead] = [20, 40].map((cpuUs) => ({ nginx: cost(10), Gatehouse: cost(30), erpc: cost(cpuUs) }));
+    const rows = rowsOf(costs('eth-call', ahead ?? {}), costs('single', behind ?? {}));
+    expect(rows.map(({ row }) => row)).toEqual(['single calls', 'single eth_call']);
+  });
+
+  it('compares no peer that does not serve all calls', () => {
+    const others = { erpc: figures(10, 0.9), proxyd: figures(40) };
+    const outcomes = { correct: 1, rejected: 0, failed: 0 };
+    const rounds = [{ direct: figures(20), Gatehouse: figures(30), others, outcomes }];
+    const [p50] = rowsOf({ name: 'wallets', kind: 'remote', rounds });
+    expect(p50).toMatchObject({ direct: '20.0 ms', Gatehouse: '30.0 ms', proxyd: '40.0 ms' });
+    expect(p50).not.toHaveProperty('erpc');
   });
 });
