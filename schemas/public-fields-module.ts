@@ -1,4 +1,4 @@
-import { numberForms, readDecimal } from '../gateway/auth/permissions/field-formats.ts';
+import { readDecimal } from '../gateway/auth/permissions/field-formats.ts';
 import { permissionFields, type PermissionField } from '../gateway/auth/permissions/permission-fields.ts';
 import { publicFieldNames, totalFieldNames } from '../gateway/auth/permissions/public-permissions.ts';
 
@@ -23,6 +23,6 @@ function optionsOf(names: readonly PermissionField[]): string {
 
 function optionOf(name: PermissionField): string {
   const { read, meaning } = permissionFields[name];
-  const schema = !numberForms.has(read) ? 'texts' : read === readDecimal ? 'aboveZero' : 'whole(1)';
+  const schema = read.numbers === undefined ? 'texts' : read === readDecimal ? 'aboveZero' : 'whole(1)';
   return `{ ...${schema}, description: ${JSON.stringify(`${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}.`)} }`;
 }

@@ -17,7 +17,7 @@ import { KeyTokens } from './key-tokens.ts';
 import type { KeyPlaces } from './sent-key.ts';
 import { KeyRecordMalformed, type KeyRecord, type KeyStore } from './stores/key-store.ts';
 import { RecordCache } from './stores/record-cache.ts';
-import { KeySetUnavailable, openIssuerKeys, type IssuerKeys } from './tokens/issuer-keys.ts';
+import { IssuerKeys, KeySetUnavailable } from './tokens/issuer-keys.ts';
 import type { AuthConfig } from './tokens/read-auth.ts';
 import { Revocations } from './tokens/revocations.ts';
 import { TokenAuthenticator } from './token-authenticator.ts';
@@ -127,7 +127,7 @@ export class Authenticator {
     const { issuer } = auth;
     if (issuer?.keySet !== before?.issuer?.keySet) {
       this.#issuerKeys?.close();
-      this.#issuerKeys = issuer && openIssuerKeys(issuer.keySet, this.#staleMaxMs, this.#log);
+      this.#issuerKeys = issuer && new IssuerKeys(issuer.keySet, this.#staleMaxMs, this.#log);
     }
     const keys = this.#issuerKeys;
     const places = { keyHeaders: this.#keyHeaders, tokens: issuer !== undefined };
@@ -165,8 +165,7 @@ export class Authenticator {
     const tokens = this.#tokens;
     if (tokens !== undefined && isToken(keyText)) {
       const cached = tokens.cached(digest, isInPath);
-      if (cached === undefined)
-        return this.#verifyToken(() => tokens.verify(keyText, digest, isInPath), addressGroup(address));
+      if (cached === undefined) return this.#verifyToken(() => tokens.verify(keyText, digest, isInPath), address);
       this.counts.hit += 1;
       return cached;
     }
@@ -205,7 +204,7 @@ export class Authenticator {
     const narrowed = this.#keyTokens.narrowed(access, token);
     if (narrowed !== undefined || token === undefined) return narrowed ?? access;
     const verify = (): Promise<KeyAccess> => this.#keyTokens.verify(access, token);
-    return address === undefined ? verify() : this.#verifyToken(verify, addressGroup(address));
+    return address === undefined ? verify() : this.#verifyToken(verify, address);
   }
 
   /**
@@ -242,28 +241,24 @@ export class Authenticator {
     return access;
   }
 
-  async #verifyToken(verify: () => Promise<KeyAccess>, group: string): Promise<KeyAccess> {
-    const isLimited = this.#isLimited(group);
+  async #verifyToken(verify: () => Promise<KeyAccess>, address: string): Promise<KeyAccess> {
     try {
-      const access = await this.#admitted(group, verify, (_, error) => isGuessedToken(error));
+      const access = await this.#admitted(address, verify);
       this.counts.found += 1;
       return access;
     } catch (error) {
       const isUnknown = error instanceof RpcError && ['token-invalid', 'unknown-key-limit'].includes(error.reason);
       this.counts[isUnknown ? 'unknown' : 'unreachable'] += 1;
-      throw isLimited && isGuessedToken(error) ? this.#guessLimitOf(group) : error;
+      throw error;
     }
   }
 
   /**
    * Runs a lookup or a verification. An address with too many unknown keys and invalid tokens waits for its share of them.
-   * @param isGuess whether the outcome counts against the address
+   * @throws unknown-key-limit in place of such a key or token of this address; else the error of `work` (rejects with it)
    */
-  async #admitted<Result>(
-    group: string,
-    work: () => Promise<Result>,
-    isGuess: (result: Result | undefined, error: unknown) => boolean,
-  ): Promise<Result> {
+  async #admitted<Result>(address: string, work: () => Promise<Result>): Promise<Result> {
+    const group = addressGroup(address);
     const guesses = this.#guessesOf(group);
     const isLimited = guesses.count >= this.#bounds.unknownKeysMax;
     // Counted before the outcome is known, so that concurrent guesses are limited too.
@@ -272,14 +267,15 @@ export class Authenticator {
     try {
       if (isLimited && !this.#limitedLookups.tryEnter(guesses))
         await this.#limitedLookups.wait(guesses, Infinity, undefined);
-      const result = await work().finally(() => {
+      return await work().finally(() => {
         if (isLimited) this.#limitedLookups.leave(guesses);
       });
-      isCounted = isGuess(result, undefined);
-      return result;
     } catch (error) {
-      isCounted = isGuess(undefined, error);
-      throw error;
+      isCounted = isGuess(error);
+      if (!isLimited || !isCounted) throw error;
+      throw new RpcError('unknown-key-limit', undefined, {
+        retryAfterS: Math.max(1, Math.ceil(this.#guesses.getRemainingTTL(group) / 1000)),
+      });
     } finally {
       if (!isCounted) guesses.count -= 1;
     }
@@ -292,13 +288,12 @@ export class Authenticator {
 
   /** @param address that an unknown key counts against; undefined if the key was known */
   async #find(digest: string, address: string | undefined): Promise<KeyAccess> {
-    const group = address === undefined ? undefined : addressGroup(address);
-    const isLimited = group !== undefined && this.#isLimited(group);
-    let access: KeyAccess | undefined;
     try {
-      access = await this.#records.find(digest, (isCurrent) => this.#lookUp(digest, group, isCurrent));
+      const access = await this.#records.find(digest, (isCurrent) => this.#lookUp(digest, address, isCurrent));
+      this.counts.found += 1;
+      return access;
     } catch (error) {
-      // It has waited too long behind unknown keys of its address. The store is available.
+      // Unknown, or it has waited too long behind unknown keys of its address. The store is available.
       if (error instanceof RpcError) {
         this.counts.unknown += 1;
         throw error;
@@ -309,25 +304,18 @@ export class Authenticator {
       if (cached === undefined) throw new RpcError('key-store-unreachable', undefined, { cause: error });
       return cached;
     }
-    if (access === undefined) {
-      this.counts.unknown += 1;
-      throw isLimited ? this.#guessLimitOf(group) : new RpcError('key-invalid');
-    }
-    this.counts.found += 1;
-    return access;
   }
 
-  async #lookUp(digest: string, group: string | undefined, isCurrent: () => boolean): Promise<KeyAccess | undefined> {
-    const find = (): Promise<KeyRecord | undefined> => this.#store.find(digest);
-    const isUnknown = (record: KeyRecord | undefined, error: unknown): boolean => (error ?? record) === undefined;
-    try {
-      const record = await (group === undefined
-        ? find()
-        : this.#admitted<KeyRecord | undefined>(group, find, isUnknown));
-      const access = record !== undefined && this.#isUsable(record) ? this.#accessOf(record) : undefined;
-      if (access !== undefined) return access;
+  async #lookUp(digest: string, address: string | undefined, isCurrent: () => boolean): Promise<KeyAccess> {
+    const reject = (): never => {
       this.#forget(digest);
       if (isCurrent()) this.#rejected.set(digest, 'key-invalid');
+      throw new RpcError('key-invalid');
+    };
+    const find = async (): Promise<KeyRecord> => (await this.#store.find(digest)) ?? reject();
+    try {
+      const record = await (address === undefined ? find() : this.#admitted(address, find));
+      return (this.#isUsable(record) ? this.#accessOf(record) : undefined) ?? reject();
     } catch (error) {
       if (error instanceof KeyRecordMalformed) {
         if (isCurrent()) this.#rejected.set(digest, 'key-store-unreachable');
@@ -335,17 +323,6 @@ export class Authenticator {
       }
       throw error;
     }
-    return undefined;
-  }
-
-  #isLimited(group: string): boolean {
-    return (this.#guesses.get(group)?.count ?? 0) >= this.#bounds.unknownKeysMax;
-  }
-
-  #guessLimitOf(group: string): RpcError {
-    return new RpcError('unknown-key-limit', undefined, {
-      retryAfterS: Math.max(1, Math.ceil(this.#guesses.getRemainingTTL(group) / 1000)),
-    });
   }
 
   #guessesOf(group: string): Guesses {
@@ -387,7 +364,8 @@ export class Authenticator {
   }
 }
 
-/** Whether a token was rejected that anybody can send. One with an unknown `kid` causes a read of the key set. */
-function isGuessedToken(error: unknown): boolean {
-  return error instanceof RpcError && (error.reason === 'token-invalid' || error.cause instanceof KeySetUnavailable);
+/** Whether anybody can send such a key or token. One with an unknown `kid` causes a read of the key set. */
+function isGuess(error: unknown): boolean {
+  if (!(error instanceof RpcError)) return false;
+  return ['key-invalid', 'token-invalid'].includes(error.reason) || error.cause instanceof KeySetUnavailable;
 }

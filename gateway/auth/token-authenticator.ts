@@ -51,7 +51,8 @@ export class TokenAuthenticator {
    */
   cached(digest: string, isInPath: boolean): KeyAccess | Promise<KeyAccess> | undefined {
     const access = this.#verified.get(digest);
-    if (access?.token === undefined || this.#options.keys.current() === undefined) return undefined;
+    // After a change of the keys it is verified again.
+    if (access?.token === undefined || access.token.keys !== this.#options.keys.current()) return undefined;
     checkLifeInPath(access.token, isInPath);
     return this.confirm(access, access.token, 0);
   }
@@ -77,12 +78,12 @@ export class TokenAuthenticator {
 
   /** Whether a verified token is valid now, and `marginMs` from now. @throws RpcError (or rejects with it), as `verify` */
   confirm(access: KeyAccess, token: TokenFacts, marginMs: number): KeyAccess | Promise<KeyAccess> {
-    if (token.config !== this.#options) return this.verify(token.text, digestOf(token.text), false);
+    const keys = this.#options.keys.current();
+    if (token.config !== this.#options || (keys !== undefined && keys !== token.keys))
+      return this.verify(token.text, digestOf(token.text), false);
     if (clock.unixMs() >= token.endsAt) throw invalidToken('it has expired');
     this.#accounts.renew(access.account.name, access.record.id);
-    const keys = this.#options.keys.current();
     if (keys === undefined) throw new RpcError('key-store-unreachable', undefined, { cause: new KeySetUnavailable() });
-    if (!keys.has(token.verifiedBy)) throw invalidSignature();
     const isRevoked = this.#revocations.isAnyRevoked(token.digests, marginMs);
     if (isRevoked === false) return access;
     return Promise.resolve(isRevoked).then((found) => {
@@ -93,48 +94,45 @@ export class TokenAuthenticator {
 
   async #verify(text: string): Promise<KeyAccess> {
     const { keys } = this.#options;
-    let verified = await this.#tryKeys(text, keys.current());
     try {
-      if (verified === undefined && (await keys.refresh())) verified = await this.#tryKeys(text, keys.current());
+      const verified = (await this.#tryKeys(text)) ?? ((await keys.refresh()) ? await this.#tryKeys(text) : undefined);
+      if (verified !== undefined) return this.#accessOf(verified, text);
     } catch (cause) {
       if (!(cause instanceof KeySetUnavailable)) throw cause;
       throw new RpcError('key-store-unreachable', undefined, { cause });
     }
-    if (verified === undefined) throw invalidSignature();
-    return this.#accessOf(verified, text);
+    throw invalidSignature();
   }
 
-  /**
-   * Several keys may fit a token without `kid`.
-   * @returns undefined if none fits  @throws RpcError (rejects with it): token-invalid
-   */
-  async #tryKeys(
-    text: string,
-    keys: ReadonlyMap<string, JWTVerifyGetKey> = new Map(),
-  ): Promise<VerifiedToken | undefined> {
+  /** @returns undefined if no key fits  @throws RpcError (rejects with it): token-invalid */
+  async #tryKeys(text: string): Promise<VerifiedToken | undefined> {
+    const keys = this.#options.keys.current();
+    if (keys === undefined) return undefined;
     const { issuer, audience, algorithms, clockToleranceS: clockTolerance } = this.#options;
     const checks = { issuer, audience, algorithms: [...algorithms], clockTolerance, requiredClaims: ['exp', 'sub'] };
-    let isSignatureWrong = false;
-    for (const [verifiedBy, keyFor] of keys) {
-      try {
-        const { payload } = await jose().jwtVerify(text, keyFor, checks);
-        return { payload, verifiedBy };
-      } catch (error) {
-        rejectClaims(error);
-        if (!(error instanceof jose().errors.JWKSNoMatchingKey)) isSignatureWrong = true;
+    const { errors, jwtVerify } = jose();
+    try {
+      return { payload: (await jwtVerify(text, keys, checks)).payload, keys };
+    } catch (error) {
+      rejectClaims(error);
+      if (error instanceof errors.JWKSNoMatchingKey) return undefined;
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw invalidSignature();
+      // Several keys may fit a token without `kid`.
+      for await (const key of error) {
+        const verified = await jwtVerify(text, key, checks).catch(rejectClaims);
+        if (verified !== undefined) return { payload: verified.payload, keys };
       }
+      throw invalidSignature();
     }
-    if (isSignatureWrong) throw invalidSignature();
-    return undefined;
   }
 
-  #accessOf({ payload, verifiedBy }: VerifiedToken, text: string): KeyAccess {
+  #accessOf({ payload, keys }: VerifiedToken, text: string): KeyAccess {
     const { issuer, clockToleranceS, claim } = this.#options;
     const { exp = 0 } = payload;
     const digest = subjectDigest(issuer, textIn(payload, 'sub'));
     const digests = payload.jti === undefined ? [digest] : [digest, tokenIdDigest(issuer, textIn(payload, 'jti'))];
     const ends = { expiresAt: exp * 1_000, endsAt: (exp + clockToleranceS) * 1_000 };
-    const token = { digests, verifiedBy, ...ends, text, config: this.#options };
+    const token = { digests, keys, ...ends, text, config: this.#options };
     const { permissions, ceiling } = grantOf(
       Object.hasOwn(payload, claim) ? payload[claim] : undefined,
       claim,
@@ -162,7 +160,7 @@ export class TokenAuthenticator {
 
 interface VerifiedToken {
   readonly payload: JWTPayload;
-  readonly verifiedBy: string;
+  readonly keys: JWTVerifyGetKey;
 }
 
 /** Other issuers' libraries sign claims of any type. @throws RpcError token-invalid */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../collections/is-object.ts';
+import { isObject, jsonObjectIn, type JsonObject } from '../collections/is-object.ts';
 import { isDigest } from '../auth/formats/key.ts';
 import { fieldsOfKey, keyFromFields, type StoredKey } from '../auth/stores/key-store.ts';
 import { amountNames, type PlacedAmounts, type UsageDay } from '../usage/usage-store.ts';
@@ -20,13 +20,8 @@ export function writeLine(line: BackupLine): string {
 
 /** @returns the line, or what was expected in its place */
 export function readLine(text: string): BackupLine | string {
-  let members: unknown;
-  try {
-    members = JSON.parse(text);
-  } catch {
-    return 'expected a JSON object';
-  }
-  if (!isObject(members)) return 'expected a JSON object';
+  const members = jsonObjectIn(text);
+  if (members === undefined) return 'expected a JSON object';
   if ('format' in members) return readStart(members);
   if ('digest' in members) return readKey(members);
   if ('usage' in members) return readUsage(members);

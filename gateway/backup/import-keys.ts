@@ -28,7 +28,7 @@ export async function importKeys(dataDir: string, store: KeyStore, manager: KeyM
     for (const [digest, { id, ...key }] of importable) {
       if (!(await store.add(digest, key))) continue;
       added += 1;
-      await manager.auditImport(id);
+      await manager.audit('import', id);
     }
     return { added, there: importable.length - added, leftOut: entries.length - importable.length };
   } finally {

@@ -57,7 +57,7 @@ export function backupCommands(context: Pick<CommandContext, 'settings' | 'out'>
         return;
       }
       await withStores(context, async ({ keys, usage, manager }) => {
-        const found = await restore(linesOf(path), keys, usage, (digest) => manager.auditImport(keyIdOf(digest)));
+        const found = await restore(linesOf(path), keys, usage, (digest) => manager.audit('import', keyIdOf(digest)));
         const { added, there, expired } = found.days;
         const keysText = `Keys: ${found.keys.added} added, ${found.keys.there} already there\n`;
         print(found, `${keysText}Days of usage: ${added} added, ${there} already there, ${expired} expired\n`);

@@ -5,8 +5,8 @@ import { keyIdOf } from '../auth/formats/key.ts';
 import { readAuth } from '../auth/tokens/read-auth.ts';
 import { subjectDigest } from '../auth/tokens/revocations.ts';
 import { durationOf } from '../auth/formats/duration.ts';
-import { mergePermissions, type KeyStore } from '../auth/stores/key-store.ts';
-import type { CreatedKey, KeyManager } from '../auth/manage/manage-keys.ts';
+import { mergePermissions } from '../auth/stores/key-store.ts';
+import type { CreatedKey } from '../auth/manage/manage-keys.ts';
 import { displayedRecord, shownTokenKeys } from '../auth/manage/displayed-record.ts';
 import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
@@ -17,7 +17,7 @@ import { readFolder } from '../network-files/load-networks.ts';
 import { namespaceOf } from '../network-files/options/method-pattern.ts';
 import { rateWarnings } from '../spec/request-units.ts';
 import { readUsage } from '../usage/read-usage.ts';
-import { USAGE_RETENTION_DAYS, type UsageStore } from '../usage/usage-store.ts';
+import { USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
 import { listText, type ListOptions } from './columns.ts';
 import { examples, withStores, type CommandContext } from './command-context.ts';
 import { commandName } from './command-name.ts';
@@ -44,9 +44,6 @@ export function keysCommand(context: CommandContext): Command {
   };
   const keys = new Command('keys').description('Create, list, change and revoke keys');
 
-  const withManager = (
-    work: (manager: KeyManager, keys: KeyStore, usage: UsageStore) => Promise<void>,
-  ): Promise<void> => withStores(context, ({ manager, keys: stored, usage }) => work(manager, stored, usage));
   const issuerOfTokens = (): string => {
     const { NETWORKS_DIR: folder } = context.settings();
     const { issuer } = readAuth(readFolder(folder), false);
@@ -58,13 +55,18 @@ export function keysCommand(context: CommandContext): Command {
     for (const warning of result.warnings ?? []) warn(warning);
   };
 
-  /** Prints a result with the URL of its key. @returns prints a shell line that calls it */
-  const printNew = (result: CreatedKey, permissions: PermissionTexts, json: true | undefined, summary: string) => {
+  /** Prints a result with the URL of its key, the warnings, and a shell line that calls the URL. */
+  const printNew = (
+    result: CreatedKey,
+    permissions: PermissionTexts,
+    json: true | undefined,
+    summary: string,
+    warnings: readonly string[] = [],
+  ): void => {
     const url = result.key === undefined ? undefined : context.callUrl(result.key, permissions['networks']);
     printResult({ ...result, ...(url !== undefined && { url }) }, json, summary);
-    return () => {
-      if (url !== undefined && !json) out(tryText(url, result.secret, permissions));
-    };
+    for (const warning of warnings) warn(warning);
+    if (url !== undefined && !json) out(tryText(url, result.secret, permissions));
   };
 
   const create = keys
@@ -91,7 +93,7 @@ export function keysCommand(context: CommandContext): Command {
       // Not required by commander, which would report it before a misspelled option.
       if (options.name === undefined) throw new UsageError("error: required option '--name <name>' not specified");
       const name = checkedName(options.name);
-      return withManager(async (manager, { location }) => {
+      return withStores(context, async ({ manager, keys: { location } }) => {
         const { key: given, secret = options.secret } = options.keyStdin
           ? await readKey(context.input)
           : { key: undefined };
@@ -101,10 +103,12 @@ export function keysCommand(context: CommandContext): Command {
         checkNetworks(permissions, context.settings().NETWORKS_DIR, options.force === true);
         const created = await manager.create(name, permissions, { given, secret });
         const summary = `Key ${created.id} for ${name}${given === undefined ? '' : ' added'} ${location}`;
-        const tryNew = printNew(created, permissions, options.json, summary);
-        if (permissions['rate'] === undefined) warn('the key has no rate limit; in production, set --rate');
-        else for (const warning of rateWarnings(permissions['rate'], context.lookupUnits())) warn(warning);
-        tryNew();
+        const { rate } = permissions;
+        const warnings =
+          rate === undefined
+            ? ['the key has no rate limit; in production, set --rate']
+            : rateWarnings(rate, context.lookupUnits());
+        printNew(created, permissions, options.json, summary, warnings);
       });
     });
 
@@ -116,7 +120,7 @@ export function keysCommand(context: CommandContext): Command {
     .option('--json', 'print an array of records on one line')
     .addHelpText('after', examples('keys list', 'keys list --team acme --csv', 'keys list --json'))
     .action(({ team, ...format }: { team?: string } & ListOptions) =>
-      withManager(async (manager) => {
+      withStores(context, async ({ manager }) => {
         const all = await manager.list();
         const records = all.filter(({ permissions }) => team === undefined || permissions?.['team'] === team);
         if (team !== undefined && records.length === 0 && !format.json && !format.csv) {
@@ -134,7 +138,7 @@ export function keysCommand(context: CommandContext): Command {
     .option('--json', 'print the record on one line')
     .addHelpText('after', examples('keys show 0123456789ab', 'keys show 0123456789ab --json'))
     .action((id: string, options: { json?: true }) =>
-      withManager(async (manager) => {
+      withStores(context, async ({ manager }) => {
         const record = await manager.show(id);
         if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
         else out(keyListText([record]) + permissionsText(record));
@@ -158,7 +162,7 @@ export function keysCommand(context: CommandContext): Command {
       examples('keys update 0123456789ab --rate 20 --burst 100', 'keys update 0123456789ab --origins ""'),
     )
     .action((id: string, options: UpdateOptions) =>
-      withManager(async (manager) => {
+      withStores(context, async ({ manager }) => {
         const change = permissionsFrom(options);
         const name = options.name === undefined ? undefined : checkedName(options.name);
         const isRenamedOnly = Object.keys(change).length === 0 && options.secret === undefined;
@@ -185,14 +189,14 @@ export function keysCommand(context: CommandContext): Command {
     .option('--json', 'print the new key or secret')
     .addHelpText('after', examples('keys rotate 0123456789ab --grace 7d', 'keys rotate 0123456789ab --secret'))
     .action((id: string, options: { grace: string; secret?: true; json?: true }) =>
-      withManager(async (manager) => {
+      withStores(context, async ({ manager }) => {
         const graceMs = durationOf(options.grace);
         if (graceMs === undefined) throw new UsageError('--grace: expected a duration such as 7d, 24h or 0m');
         // Read before: the new key is shown only once, whatever fails after it is made.
         const { permissions = {} } = await manager.show(id);
         const result = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
         const subject = options.secret ? `New secret for key ${id}` : `Key ${result.id} replaces ${id}`;
-        printNew(result, permissions, options.json, `${subject}; the old one expires in ${options.grace}`)();
+        printNew(result, permissions, options.json, `${subject}; the old one expires in ${options.grace}`);
       }),
     );
 
@@ -203,7 +207,7 @@ export function keysCommand(context: CommandContext): Command {
     .option('--json', 'print each record on a line')
     .addHelpText('after', examples('keys revoke 0123456789ab', 'keys revoke 0123456789ab ba9876543210'))
     .action((ids: string[], options: { json?: true }) =>
-      withManager(async (manager) => {
+      withStores(context, async ({ manager }) => {
         const { revoked, failed } = await manager.revokeAll(ids);
         for (const record of revoked) {
           if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
@@ -228,7 +232,7 @@ export function keysCommand(context: CommandContext): Command {
       )}`,
     )
     .action(({ subject, jti, undo, json }: { subject?: string; jti?: string; undo?: true; json?: true }) =>
-      withManager(async (manager) => {
+      withStores(context, async ({ manager }) => {
         const issuer = issuerOfTokens();
         if ((subject === undefined) === (jti === undefined)) throw new UsageError('Give one of --subject and --jti');
         const which = subject === undefined ? { tokenId: jti ?? '' } : { subject };
@@ -253,7 +257,7 @@ export function keysCommand(context: CommandContext): Command {
     .option('--json', 'print {"kid":…} on one line')
     .addHelpText('after', examples('keys tokens add 0123456789ab public.pem --name ci --json'))
     .action((id: string, file: string, { name, json, kid: given }: { name: string; json?: true; kid?: string }) =>
-      withManager(async (manager) => {
+      withStores(context, async ({ manager }) => {
         if (given !== undefined && !kidPattern.test(given))
           throw new UsageError('--kid: expected 32 hexadecimal digits, in lower case');
         if (!/^[\w.-]{1,40}$/.test(name)) throw new UsageError('--name: expected 1 to 40 letters, digits and ._-');
@@ -268,7 +272,7 @@ export function keysCommand(context: CommandContext): Command {
     .option('--csv', 'print comma-separated values')
     .option('--json', 'print an array on one line')
     .action((id: string, format: ListOptions) =>
-      withManager(async (manager) => {
+      withStores(context, async ({ manager }) => {
         const found = shownTokenKeys(await manager.show(id));
         const rows = found.map(({ kid, name, algorithm }) => [kid, name, algorithm]);
         out(listText(format, found, ['kid', 'name', 'algorithm'], rows));
@@ -280,7 +284,7 @@ export function keysCommand(context: CommandContext): Command {
     .argument('<id>', 'key id, from `keys list`')
     .argument('<kid>', 'from `keys tokens list`')
     .action((id: string, kid: string) =>
-      withManager(async (manager) => {
+      withStores(context, async ({ manager }) => {
         printResult(await manager.removeTokenKey(id, kid), undefined, `The public key is removed from key ${id}`);
       }),
     );
@@ -296,7 +300,7 @@ export function keysCommand(context: CommandContext): Command {
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('keys usage 0123456789ab --days 7 --csv', 'keys usage team:acme'))
     .action((id: string | undefined, options: { subject?: string; rotated?: true; days: string } & ListOptions) =>
-      withManager(async (manager, _, usage) => {
+      withStores(context, async ({ manager, usage }) => {
         const { subject } = options;
         if ((id === undefined) === (subject === undefined)) throw new UsageError('Give one of <id> and --subject');
         const days = readDays(options.days);
@@ -315,7 +319,7 @@ export function keysCommand(context: CommandContext): Command {
     .option('--json', 'print {"added":…,"there":…,"leftOut":…}')
     .addHelpText('after', examples('keys import', 'keys import --json'))
     .action((options: { json?: true }) =>
-      withManager(async (manager, stored) => {
+      withStores(context, async ({ manager, keys: stored }) => {
         const counts = await importKeys(context.settings().DATA_DIR, stored, manager);
         const { added, there, leftOut } = counts;
         const summary = `Copied to Redis: ${added}; already in Redis: ${there}; development keys skipped: ${leftOut}.`;

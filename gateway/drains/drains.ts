@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import { isObject } from '../collections/is-object.ts';
+import { isObject, jsonObjectIn } from '../collections/is-object.ts';
 import type { PutOptions, Store } from '../store/store.ts';
 
 /** An operator has taken an upstream out of service. */
@@ -27,7 +27,7 @@ const FOLDER = 'gatehouse:drains';
 
 /** The drains that have not ended. @throws StoreError (rejects with it) */
 export async function readDrains(store: Store): Promise<Drain[]> {
-  const drains = [...(await store.scan(FOLDER)).values()].flatMap((text) => parseDrain(text) ?? []);
+  const drains = [...(await store.scan(FOLDER)).values()].map((text): unknown => jsonObjectIn(text)).filter(isDrain);
   return drains.filter(({ until }) => until === undefined || Date.parse(until) > clock.unixMs());
 }
 
@@ -45,15 +45,6 @@ export function drainWarnings({ network, upstream }: Drain, inService: readonly 
 /** @returns whether the upstream was drained @throws StoreError (rejects with it) */
 export function removeDrain(store: Store, network: string, upstream: string): Promise<boolean> {
   return store.delete(FOLDER, `${network} ${upstream}`);
-}
-
-function parseDrain(text: string): Drain | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isDrain(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 export function isDrain(value: unknown): value is Drain {

@@ -17,12 +17,12 @@ import {
   type Charge,
   type Deltas,
   type LimitState,
+  type Moment,
   type Shortage,
   type Sums,
-  type UtcDate,
 } from './limit-state.ts';
 import type { SharedSums } from './shared-sums.ts';
-import { utcDate } from './utc-date.ts';
+import { currentMoment } from './utc-date.ts';
 
 /** Interval at which a process exchanges the sums of accounts that it counts by itself. */
 export const EXCHANGE_MS = 100;
@@ -119,17 +119,17 @@ export class AccountUnits {
 
   /** Takes a charge from the sums that this process knows, if the limits allow it. */
   take(limits: KeyLimits, charge: Charge): ChargeOutcome {
-    const [now, date] = [clock.now(), utcDate()];
-    const shortage = shortageOf(this.state, limits, charge, now, date);
-    if (shortage === undefined) take(this.state, limits, charge, now, date);
-    return { shortage, allowance: shortage?.allowance ?? allowanceOf(this.state, limits, charge, now, date) };
+    const moment = currentMoment();
+    const shortage = shortageOf(this.state, limits, charge, moment);
+    if (shortage === undefined) take(this.state, limits, charge, moment);
+    return { shortage, allowance: shortage?.allowance ?? allowanceOf(this.state, limits, charge, moment) };
   }
 
   /**
    * What was not sent, with all buckets. One was counted without the store for longer than an interval if that was unavailable:
    * what has returned since is left out.
    */
-  cappedUnsent(now: number, date: UtcDate): Deltas {
+  cappedUnsent({ now, date }: Moment): Deltas {
     const sum = sumOf(this.noUnits(), this.unsent, date);
     for (const [method, { units, perSecond }] of sum.buckets) {
       const max = Math.max(missingUnits(this.state, { method, perSecond }, now), (perSecond * EXCHANGE_MS) / SECOND_MS);

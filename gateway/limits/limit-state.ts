@@ -97,6 +97,13 @@ export interface UtcDate {
   readonly monthEndsInS: number;
 }
 
+/** The time of a charge. */
+export interface Moment {
+  /** By clock.now(). */
+  readonly now: number;
+  readonly date: UtcDate;
+}
+
 /**
  * A rate or a quota. It admits a charge if it has the required units: all units of the charge for a quota, one for a rate.
  */
@@ -165,13 +172,8 @@ export function deltaOf(deltas: Deltas, { reason, method }: Limit): number {
  * Returns the limit that rejects a charge, if any: of several, the one with the longest wait. Does not charge: it only resets
  * periods that have ended.
  */
-export function shortageOf(
-  state: LimitState,
-  key: KeyLimits,
-  charge: Charge,
-  now: number,
-  date: UtcDate,
-): Shortage | undefined {
+export function shortageOf(state: LimitState, key: KeyLimits, charge: Charge, moment: Moment): Shortage | undefined {
+  const { now, date } = moment;
   startNewPeriods(state, date);
   let longestS = 0;
   let shortage: Shortage | undefined;
@@ -227,10 +229,10 @@ export function briefShortage(
 }
 
 /** Takes a charge without checking the limits. */
-export function take(state: LimitState, key: KeyLimits, charge: Charge, now: number, date: UtcDate): void {
+export function take(state: LimitState, key: KeyLimits, charge: Charge, moment: Moment): void {
   const deltas = newDeltas();
-  addCharge(deltas, key, charge, date);
-  addDeltas(state, deltas, 1, now, date);
+  addCharge(deltas, key, charge, moment.date);
+  addDeltas(state, deltas, 1, moment);
 }
 
 /** Adds the units of a charge to deltas. */
@@ -245,29 +247,20 @@ export function addCharge(deltas: Deltas, key: KeyLimits, charge: Charge, date: 
   }
 }
 
-/**
- * Adds a charge that the limits allow to conditional deltas. Each sum may then be greater than it is known to be, by what is
- * left for the charge.
- * @param known the sums without the deltas @param state the sums with them
- */
+/** Adds a charge to conditional deltas. The greatest sum before leaves what the limits require for all charges of the deltas. */
 export function addConditionally(
   { deltas, maxSums }: ConditionalDeltas,
-  known: LimitState,
-  state: LimitState,
   key: KeyLimits,
   charge: Charge,
-  now: number,
   date: UtcDate,
 ): void {
-  startNewPeriods(known, date);
   for (const limit of limitsOf(key)) {
     const units = unitsFor(limit, charge);
     if (units === 0) continue;
-    const max = usedOf(known, limit, now) - lackingOf(limit, units, usedOf(state, limit, now));
+    const max = -lackingOf(limit, units, deltaOf(deltas, limit));
     maxSums.set(limit.name, { limit, max: Math.min(max, maxSums.get(limit.name)?.max ?? Infinity) });
   }
   addCharge(deltas, key, charge, date);
-  take(state, key, charge, now, date);
 }
 
 export function sumOf(one: Deltas, other: Deltas, date: UtcDate): Deltas {
@@ -280,7 +273,7 @@ export function sumOf(one: Deltas, other: Deltas, date: UtcDate): Deltas {
 }
 
 /** Adds deltas to the sums of a state, `factor` times. */
-export function addDeltas(state: LimitState, deltas: Deltas, factor: number, now: number, date: UtcDate): void {
+export function addDeltas(state: LimitState, deltas: Deltas, factor: number, { now, date }: Moment): void {
   const [dayUnits, monthUnits] = unitsIn(deltas, date);
   addUnits(state, factor * dayUnits, factor * monthUnits, date);
   for (const [method, { units, perSecond }] of deltas.buckets) {
@@ -313,8 +306,7 @@ export function allowanceOf(
   state: LimitState,
   key: KeyLimits,
   charge: Charge,
-  now: number,
-  date: UtcDate,
+  { now, date }: Moment,
 ): Allowance | undefined {
   let nearest: Allowance | undefined;
   for (const limit of limitsOf(key)) {

@@ -26,13 +26,14 @@ import {
   setSums,
   shortageOf,
   sumOf,
+  take,
   type Charge,
   type ConditionalDeltas,
   type QuotaUse,
   type Shortage,
   type Sums,
 } from './limit-state.ts';
-import { utcDate } from './utc-date.ts';
+import { currentMoment, utcDate } from './utc-date.ts';
 
 /** Accounts in memory. A dropped account has its shared sums again at its next exchange; without them it starts unused. */
 const MAX_ACCOUNTS = 100_000;
@@ -99,7 +100,7 @@ export class Limiter {
     if (!sums.isUp) return this.#chargeWithoutSums(account, limits, charge);
     const now = clock.now();
     if (account.isKnown(sums, now)) {
-      const shortage = shortageOf(account.state, limits, charge, now, utcDate());
+      const shortage = shortageOf(account.state, limits, charge, currentMoment());
       if (shortage !== undefined || account.isFar(limits, charge, now)) {
         this.counts.memory++;
         return shortage === undefined
@@ -118,9 +119,9 @@ export class Limiter {
   shortageOf(limits: KeyLimits): Shortage | undefined {
     if (limits.public !== undefined) return this.public.shortageOf(limits.public);
     const account = this.#accounts.get(limits.account);
-    const now = clock.now();
-    if (account === undefined || (this.#sums?.isUp === true && !account.isKnown(this.#sums, now))) return undefined;
-    return shortageOf(account.state, limits, { units: ADMISSION_UNITS, byMethod: new Map() }, now, utcDate());
+    if (account === undefined || (this.#sums?.isUp === true && !account.isKnown(this.#sums, clock.now())))
+      return undefined;
+    return shortageOf(account.state, limits, { units: ADMISSION_UNITS, byMethod: new Map() }, currentMoment());
   }
 
   /** The quotas of a key's account: the shared sums, or what this gateway has counted. @throws the error of Redis */
@@ -135,7 +136,7 @@ export class Limiter {
     } catch (error) {
       throw storeUnreachable(sums.link?.reportFailure(error) ?? error);
     }
-    if (account !== undefined) addDeltas(state, account.unsent, 1, clock.now(), date);
+    if (account !== undefined) addDeltas(state, account.unsent, 1, currentMoment());
     return quotasOf(state, limits, date);
   }
 
@@ -233,10 +234,10 @@ export class Limiter {
    * raised them too.
    */
   async #restore(account: AccountUnits, sums: SharedSums): Promise<void> {
-    const [now, date, least] = [clock.now(), utcDate(), cloneState(account.state)];
-    account.unsent = account.cappedUnsent(now, date);
-    addDeltas(least, account.unsent, -1, now, date);
-    await this.#add(account, sums, { deltas: account.noUnits(), least, date }, now);
+    const [moment, least] = [currentMoment(), cloneState(account.state)];
+    account.unsent = account.cappedUnsent(moment);
+    addDeltas(least, account.unsent, -1, moment);
+    await this.#add(account, sums, { deltas: account.noUnits(), least, date: moment.date }, moment.now);
   }
 
   /**
@@ -245,18 +246,16 @@ export class Limiter {
    * for the next round trip, with half as many charges: so others do not stop them for long.
    */
   async #send(account: AccountUnits, batch: readonly WaitingCharge[], sums: SharedSums): Promise<void> {
-    const [now, date] = [clock.now(), utcDate()];
-    const [deltas, known, added] = [
-      account.cappedUnsent(now, date),
-      cloneState(account.state),
-      new Set<WaitingCharge>(),
-    ];
+    const moment = currentMoment();
+    const { now, date } = moment;
+    const [deltas, state] = [account.cappedUnsent(moment), cloneState(account.state)];
+    const added = new Set<WaitingCharge>();
     const conditional: ConditionalDeltas = { deltas: newDeltas(), maxSums: new Map() };
-    const state = cloneState(known);
     for (const each of batch) {
       const { limits, charge } = each;
-      if (added.size >= account.maxCharges || shortageOf(state, limits, charge, now, date) !== undefined) continue;
-      addConditionally(conditional, known, state, limits, charge, now, date);
+      if (added.size >= account.maxCharges || shortageOf(state, limits, charge, moment) !== undefined) continue;
+      addConditionally(conditional, limits, charge, date);
+      take(state, limits, charge, moment);
       added.add(each);
     }
     account.unsent = newDeltas();
@@ -274,13 +273,13 @@ export class Limiter {
     for (const each of batch) {
       const { limits, charge, decide } = each;
       const isTaken = response.isAdded && added.has(each);
-      const shortage = isTaken ? undefined : shortageOf(account.state, limits, charge, now, date);
+      const shortage = isTaken ? undefined : shortageOf(account.state, limits, charge, moment);
       if (!isTaken && shortage === undefined) {
         later.push(each);
         continue;
       }
       this.counts[sums.kind]++;
-      decide({ shortage, allowance: shortage?.allowance ?? allowanceOf(account.state, limits, charge, now, date) });
+      decide({ shortage, allowance: shortage?.allowance ?? allowanceOf(account.state, limits, charge, moment) });
     }
     account.waiting.unshift(...later);
   }
@@ -305,7 +304,7 @@ export class Limiter {
       const { deltas, conditional } = addition;
       const units = deltas.monthUsed + (added.isAdded ? (conditional?.deltas.monthUsed ?? 0) : 0);
       account.confirm(added, units, connection, now);
-      addDeltas(account.state, account.unsent, 1, now, utcDate());
+      addDeltas(account.state, account.unsent, 1, { now, date: utcDate() });
       return added;
     } catch (error) {
       this.#logRejection(sums.link?.reportFailure(error) ?? error);

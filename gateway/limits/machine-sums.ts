@@ -18,10 +18,10 @@ export function serveSums(router: MessageRouter): void {
       const now = clock.now();
       const state = states.get(account) ?? newLimitState();
       states.set(account, state);
-      addDeltas(state, deltas, 1, now, date);
+      addDeltas(state, deltas, 1, { now, date });
       const maxSums = [...(conditional?.maxSums.values() ?? [])];
       const isAdded = maxSums.every(({ limit, max }) => usedOf(state, limit, now) <= max);
-      if (conditional !== undefined && isAdded) addDeltas(state, conditional.deltas, 1, now, date);
+      if (conditional !== undefined && isAdded) addDeltas(state, conditional.deltas, 1, { now, date });
       const { day, dayUsed, month, monthUsed } = state;
       const missing = [...deltas.buckets].map(
         ([method, { perSecond }]) => [method, missingUnits(state, { method, perSecond }, now)] as const,

@@ -13,7 +13,7 @@ import {
   type Charge,
   type Shortage,
 } from './limit-state.ts';
-import { utcDate } from './utc-date.ts';
+import { currentMoment, utcDate } from './utc-date.ts';
 
 /** `member` of a /48: its only /64 as the key of its place, or that it has several, or that they have accounts of their own. */
 const [SEVERAL, SPLIT] = [-1, -2];
@@ -76,10 +76,10 @@ export class ShareCounts {
     const hasPlace = counted.every(({ at }) => at !== undefined);
     if (shortage !== undefined) return { shortage, allowance: shortage.allowance, hasPlace, usedPart: 1 };
     this.#add(share, counted, charge);
-    const [now, date] = [clock.now(), utcDate()];
-    const usedPart = Math.max(...counted.map((each) => usedPartOf(each.entry.state, each.limits, now)));
+    const moment = currentMoment();
+    const usedPart = Math.max(...counted.map((each) => usedPartOf(each.entry.state, each.limits, moment.now)));
     const { entry, limits } = counted.at(-1) as Counted;
-    return { shortage, allowance: allowanceOf(entry.state, limits, charge, now, date), hasPlace, usedPart };
+    return { shortage, allowance: allowanceOf(entry.state, limits, charge, moment), hasPlace, usedPart };
   }
 
   /** Takes units without checking the limits. Negative ones are given back. */
@@ -162,7 +162,7 @@ export class ShareCounts {
 
   #add(share: PublicShare, counted: readonly Counted[], charge: Charge): void {
     for (const { entry, limits } of counted) {
-      take(entry.state, limits, charge, clock.now(), utcDate());
+      take(entry.state, limits, charge, currentMoment());
     }
     if (isWhole(share, counted)) {
       const key = this.#keyOf(share);
@@ -185,9 +185,9 @@ export class ShareCounts {
 }
 
 function firstShortage(counted: readonly Counted[], charge: Charge): Shortage | undefined {
-  const [now, date] = [clock.now(), utcDate()];
+  const moment = currentMoment();
   for (const { entry, limits } of counted) {
-    const shortage = shortageOf(entry.state, limits, charge, now, date);
+    const shortage = shortageOf(entry.state, limits, charge, moment);
     if (shortage !== undefined) return shortage;
   }
   return undefined;

@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import type { UtcDate } from './limit-state.ts';
+import type { Moment, UtcDate } from './limit-state.ts';
 
 const DAY_S = 86_400;
 let cached = dateAt(0);
@@ -10,6 +10,10 @@ export function utcDate(): UtcDate {
   const second = Math.floor(clock.unixMs() / 1000);
   if (second !== cachedSecond) [cached, cachedSecond] = [dateAt(second), second];
   return cached;
+}
+
+export function currentMoment(): Moment {
+  return { now: clock.now(), date: utcDate() };
 }
 
 function dateAt(second: number): UtcDate {

@@ -1,7 +1,7 @@
 import { existsSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { clock, type Timer } from '../clock/clock.ts';
-import { isObject } from '../collections/is-object.ts';
+import { jsonObjectIn } from '../collections/is-object.ts';
 import { errorCode, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
@@ -407,12 +407,7 @@ function textOf(file: OpenFile, folder: string, name: string): string | undefine
 
 /** An operator may have written something else by hand: then the sums begin at 0. */
 function sumsIn(text = '{}'): Sums {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? (value as Sums) : {};
-  } catch {
-    return {};
-  }
+  return (jsonObjectIn(text) ?? {}) as Sums;
 }
 
 function storeError(path: string, error: unknown): unknown {

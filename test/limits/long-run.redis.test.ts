@@ -29,10 +29,10 @@ it('a key that always has a call waiting gets exactly its rate, whatever its cal
       let [now, sum] = [0, 0];
       for (const units of costs) {
         // It waits as long as it is told to, and no longer.
-        const wait = shortageOf(state, limits, { units, byMethod }, now, date)?.waitS ?? 0;
+        const wait = shortageOf(state, limits, { units, byMethod }, { now, date })?.waitS ?? 0;
         now += wait * 1_000;
-        expect(isWithout(shortageOf(state, limits, { units, byMethod }, now, date))).toBe(true);
-        take(state, limits, { units, byMethod }, now, date);
+        expect(isWithout(shortageOf(state, limits, { units, byMethod }, { now, date }))).toBe(true);
+        take(state, limits, { units, byMethod }, { now, date });
         sum += units;
         // Only the last charge can be above what has returned.
         expect(sum - units).toBeLessThanOrEqual(burst + now / 100 + 1e-6);

@@ -67,7 +67,7 @@ it('the sums in Redis are those in memory', async () => {
         const more = deltasOf(some.units, date, new Map(named));
         const { missing, isAdded, ...periods } = await add(account, more, date);
         expect(isAdded).toBe(true);
-        addDeltas(state, more, 1, 0, date);
+        addDeltas(state, more, 1, { now: 0, date });
         const { buckets, ...expected } = state;
         expect(periods).toEqual(expected);
         for (const [method, found] of missing)
@@ -136,7 +136,7 @@ it('a Redis that lost data has what a gateway has counted, and nothing twice', a
   const [date] = dates as [UtcDate];
   const buckets = new Map([['', { units: 2, perSecond }]]);
   const counted = newLimitState();
-  addDeltas(counted, deltasOf(9, date, buckets), 1, 0, date);
+  addDeltas(counted, deltasOf(9, date, buckets), 1, { now: 0, date });
   for (const time of ['first', 'second']) {
     const found = await add('lost', deltasOf(0, date, new Map([['', { units: 0, perSecond }]])), date, counted);
     expect([time, found.dayUsed, Math.round(found.missing.get('') ?? 0)]).toEqual([time, 9, 2]);

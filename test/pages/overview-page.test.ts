@@ -238,6 +238,10 @@ describe('the page of usage', () => {
   it('has the usage of one day, and says that a day has none', async () => {
     const tab = await open('/usage?by=method');
     await tab.waitFor(`document.querySelector('#rows tbody') !== null`);
+    const reads = await tab.evaluate<string[]>(
+      `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.includes('/admin/usage?'))`,
+    );
+    expect(reads.map((url) => new URL(url).searchParams.get('by')).toSorted()).toEqual(['day', 'method', 'network']);
     const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
     await fill(tab, 'day', yesterday);
     await tab.waitFor(`document.querySelector('#rows').innerText === 'No calls on these days.'`);

@@ -1,15 +1,17 @@
+import { plainAddress } from '../../config/address-ranges.ts';
+
 /**
  * Returns the group by which abuse is limited: an IPv4 address, or the /64 network of an IPv6 address, because one
  * customer has all 2⁶⁴ addresses of a /64.
  */
 export function addressGroup(address: string): string {
-  return isIpv6(address) ? ipv6Prefix(address, 64) : plainIpv4(address);
+  return addressPrefix(address, 32, 64);
 }
 
 /** The first bits of an address, by which it is counted. An IPv4-mapped IPv6 address counts as IPv4. */
 export function addressPrefix(address: string, ipv4Bits: number, ipv6Bits: number): string {
-  if (isIpv6(address)) return ipv6Prefix(address, ipv6Bits);
-  const plain = plainIpv4(address);
+  const plain = plainAddress(address);
+  if (plain.includes(':')) return ipv6Prefix(plain, ipv6Bits);
   if (ipv4Bits === 32) return plain;
   const parts = plain.split('.').map(Number);
   return parts.map((part, index) => part & mask(ipv4Bits - 8 * index, 8)).join('.');
@@ -17,15 +19,7 @@ export function addressPrefix(address: string, ipv4Bits: number, ipv6Bits: numbe
 
 /** Not one that only shows an IPv4 address. */
 export function isIpv6(address: string): boolean {
-  return address.includes(':') && mappedIpv4(address) === undefined;
-}
-
-function plainIpv4(address: string): string {
-  return mappedIpv4(address) ?? address;
-}
-
-function mappedIpv4(address: string): string | undefined {
-  return address.includes(':') ? /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] : undefined;
+  return plainAddress(address).includes(':');
 }
 
 function ipv6Prefix(address: string, bits: number): string {

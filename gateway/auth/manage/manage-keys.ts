@@ -1,6 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { clock } from '../../clock/clock.ts';
+import { timeSlicer } from '../../jsonrpc/time-slices.ts';
+import { StoreError } from '../../store/store-error.ts';
 import { entriesOf } from '../permissions/field-formats.ts';
 import { parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
 import { withNewSecret } from '../permissions/secrets.ts';
@@ -26,7 +28,10 @@ import { subjectDigest, tokenIdDigest } from '../tokens/revocations.ts';
 import { unknownMethodWarnings } from '../unknown-methods.ts';
 import { KeyOperationError, noSuchKey } from './key-operation-error.ts';
 import { isActive } from './key-state.ts';
-import { toRevokedKeys, type RevokedKeys } from './revoked-keys.ts';
+import type { FailedRevocation, RevokedKeys } from './revoked-keys.ts';
+
+/** Concurrent revocations: each must finish within the command timeout. */
+const MAX_CONCURRENT = 50;
 
 /** Result of an operation. A new key or secret is shown only here. */
 export interface CreatedKey {
@@ -165,7 +170,7 @@ export class KeyManager {
 
   /** Makes a key with the same permissions and limits; the old key expires after `graceMs`. */
   async rotate(id: string, graceMs: number): Promise<CreatedKey> {
-    const record = await this.#existing(id);
+    const record = await this.show(id);
     const { name, permissions } = record;
     if (!isActive(record)) throw new KeyOperationError('inactive', `The key ${id} is not active`, 'create a new key');
     const key = makeKey();
@@ -186,7 +191,7 @@ export class KeyManager {
 
   /** Makes a new secret; the current secrets expire after `graceMs`. */
   async rotateSecret(id: string, graceMs: number): Promise<CreatedKey> {
-    const record = await this.#existing(id);
+    const record = await this.show(id);
     const previous = record.permissions?.['secrets'];
     if (previous === undefined) {
       throw new KeyOperationError('no-secret', `The key ${id} requires no secret`, `keys update ${id} --secret`);
@@ -198,16 +203,30 @@ export class KeyManager {
   }
 
   async revoke(id: string): Promise<KeyRecord> {
-    const revoked = await this.#store.revoke(id);
-    if (revoked === undefined) throw noSuchKey(id);
-    await this.#audit('revoke', id);
-    return revoked;
+    return this.#revoked(id, await this.#store.revoke(id));
   }
 
   /** Revokes keys, each once. A failure does not stop the others. */
   async revokeAll(ids: readonly string[]): Promise<RevokedKeys> {
     const wanted = [...new Set(ids)];
-    return toRevokedKeys(wanted, await this.#store.revokeAll(wanted, ({ id }) => this.#audit('revoke', id)));
+    const revoke = await this.#store.revoker(wanted);
+    const [revoked, failed]: [KeyRecord[], FailedRevocation[]] = [[], []];
+    for (let from = 0; from < wanted.length; from += MAX_CONCURRENT) {
+      await timeSlicer.next();
+      const some = wanted.slice(from, from + MAX_CONCURRENT);
+      const outcomes = await Promise.allSettled(some.map(async (id) => this.#revoked(id, await revoke(id))));
+      for (const [index, outcome] of outcomes.entries())
+        if (outcome.status === 'fulfilled') revoked.push(outcome.value);
+        else if (outcome.reason instanceof StoreError) failed.push({ id: some[index] ?? '', error: outcome.reason });
+        else throw outcome.reason;
+    }
+    return { revoked, failed };
+  }
+
+  async #revoked(id: string, record: KeyRecord | undefined): Promise<KeyRecord> {
+    if (record === undefined) throw noSuchKey(id);
+    await this.audit('revoke', id);
+    return record;
   }
 
   /** Revokes all tokens of a subject, also later ones, or one token. The record has neither in clear. */
@@ -215,8 +234,8 @@ export class KeyManager {
     const { digest, name } = revocationOf(issuer, which);
     const now = new Date(clock.unixMs()).toISOString();
     await this.#store.add(digest, { name, createdAt: now, revokedAt: now });
-    await this.#audit('revoke', keyIdOf(digest), name);
-    return this.#existing(keyIdOf(digest));
+    await this.audit('revoke', keyIdOf(digest), name);
+    return this.show(keyIdOf(digest));
   }
 
   /** Removes the record of `revokeTokens`. @returns its id @throws KeyOperationError if there is none */
@@ -229,7 +248,7 @@ export class KeyManager {
         'is the issuer in auth.yaml the one of the revocation?',
       );
     }
-    await this.#audit('update', keyIdOf(digest), `${name} is not revoked any more`);
+    await this.audit('update', keyIdOf(digest), `${name} is not revoked any more`);
     return keyIdOf(digest);
   }
 
@@ -239,20 +258,14 @@ export class KeyManager {
   }
 
   auditDrain(act: 'drain' | 'undrain', network: string, upstream: string): Promise<void> {
-    return this.#audit(act, '-', `${network} ${upstream}`);
-  }
-
-  auditLogLevel(level: string): Promise<void> {
-    return this.#audit('log-level', '-', level);
-  }
-
-  auditImport(id: string): Promise<void> {
-    return this.#audit('import', id);
+    return this.audit(act, '-', `${network} ${upstream}`);
   }
 
   /** @throws KeyOperationError if the key does not exist */
-  show(id: string): Promise<KeyRecord> {
-    return this.#existing(id);
+  async show(id: string): Promise<KeyRecord> {
+    const record = await this.#store.show(id);
+    if (record === undefined) throw noSuchKey(id);
+    return record;
   }
 
   /**
@@ -265,7 +278,7 @@ export class KeyManager {
     const team = teamIn(account);
     if (account === PUBLIC_ID) return [account];
     if (team === undefined) {
-      const records = withRotated ? await this.#rotatedWith(account) : [await this.#existing(account)];
+      const records = withRotated ? await this.#rotatedWith(account) : [await this.show(account)];
       return records.map(({ id }) => id);
     }
     const own = (await this.list()).filter(({ permissions }) => permissions?.['team'] === team);
@@ -281,14 +294,8 @@ export class KeyManager {
 
   /** The key with those that replaced it by rotation, and those that it replaced. @throws KeyOperationError */
   async #rotatedWith(id: string): Promise<KeyRecord[]> {
-    const first = firstOf(await this.#existing(id));
+    const first = firstOf(await this.show(id));
     return (await this.list()).filter((other) => firstOf(other) === first);
-  }
-
-  async #existing(id: string): Promise<KeyRecord> {
-    const record = await this.#store.show(id);
-    if (record === undefined) throw noSuchKey(id);
-    return record;
   }
 
   /**
@@ -327,13 +334,14 @@ export class KeyManager {
     detail: string,
     warnings: string[] = [],
   ): Promise<Created> {
-    await this.#audit(act, id, detail).catch(() => {
+    await this.audit(act, id, detail).catch(() => {
       warnings.push('the operation succeeded, but its audit entry could not be written');
     });
     return warnings.length === 0 ? created : { ...created, warnings };
   }
 
-  async #audit(act: AuditEntry['act'], key: string, detail = ''): Promise<void> {
+  /** @param key its id; `-` for an operation without a key */
+  async audit(act: AuditEntry['act'], key: string, detail = ''): Promise<void> {
     const at = new Date(clock.unixMs()).toISOString();
     await this.#store.audit({ at, by: this.#by, act, key, ...(detail !== '' && { detail }) });
   }

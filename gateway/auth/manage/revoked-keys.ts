@@ -1,6 +1,5 @@
-import type { KeyRecord, RevocationOutcome } from '../stores/key-store.ts';
-import { StoreError } from '../../store/store-error.ts';
-import { noSuchKey } from './key-operation-error.ts';
+import type { StoreError } from '../../store/store-error.ts';
+import type { KeyRecord } from '../stores/key-store.ts';
 
 /** What a revocation of several keys has done. */
 export interface RevokedKeys {
@@ -12,21 +11,6 @@ export interface RevokedKeys {
 export interface FailedRevocation {
   readonly id: string;
   readonly error: StoreError;
-}
-
-/** @throws the first error that is not one of the store */
-export function toRevokedKeys(ids: readonly string[], outcomes: readonly RevocationOutcome[]): RevokedKeys {
-  const revoked: KeyRecord[] = [];
-  const failed: FailedRevocation[] = [];
-  for (const [index, outcome] of outcomes.entries()) {
-    const id = ids[index] ?? '';
-    if (outcome.status === 'fulfilled') {
-      if (outcome.value === undefined) failed.push({ id, error: noSuchKey(id) });
-      else revoked.push(outcome.value);
-    } else if (outcome.reason instanceof StoreError) failed.push({ id, error: outcome.reason });
-    else throw outcome.reason;
-  }
-  return { revoked, failed };
 }
 
 /** Some keys could not be revoked. */

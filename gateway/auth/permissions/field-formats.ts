@@ -21,22 +21,26 @@ export function readEntries<Entry>(
   return texts.length <= MAX_ENTRIES && entries.length === texts.length ? entries : undefined;
 }
 
-/** Whether a text is a valid entry, by the reader of its list. */
-const entryChecks = new WeakMap<object, (entry: string) => boolean>();
-
-/** A reader of lists whose entries all have a form. */
-export function listOf(form: RegExp | ((entry: string) => boolean)): (text: string) => readonly string[] | undefined {
-  const matches = form instanceof RegExp ? (entry: string) => form.test(entry) : form;
-  const read = (text: string): readonly string[] | undefined =>
-    readEntries(text, (entry) => (matches(entry) ? entry : undefined));
-  entryChecks.set(read, matches);
-  return read;
+/** Reads the text of a field. It returns undefined for an invalid one. */
+export interface Reader<Value> {
+  (text: string): Value | undefined;
+  /** Form of the numbers that it reads. Error texts quote only numbers: other values may be secrets. */
+  readonly numbers?: string;
+  /** Whether a text is a valid entry of the lists that it reads. */
+  readonly isEntry?: (entry: string) => boolean;
 }
 
-/** The number of the first invalid entry of a list, from 1; undefined: another reason, or no list. @param read its reader */
-export function invalidEntry(read: object, text: string): number | undefined {
-  const matches = entryChecks.get(read);
-  const index = matches === undefined ? -1 : entriesOf(text).findIndex((entry) => !matches(entry));
+/** A reader of lists whose entries all have a form. */
+export function listOf(form: RegExp | ((entry: string) => boolean)): Reader<readonly string[]> {
+  const isEntry = form instanceof RegExp ? (entry: string) => form.test(entry) : form;
+  return Object.assign((text: string) => readEntries(text, (entry) => (isEntry(entry) ? entry : undefined)), {
+    isEntry,
+  });
+}
+
+/** The number of the first invalid entry of a list, from 1; undefined: another reason, or no list. */
+export function invalidEntry({ isEntry = () => true }: Reader<unknown>, text: string): number | undefined {
+  const index = entriesOf(text).findIndex((entry) => !isEntry(entry));
   return index === -1 ? undefined : index + 1;
 }
 
@@ -56,22 +60,19 @@ export function readSwitch(text: string): 'on' | undefined {
   return text === 'on' ? text : undefined;
 }
 
-export function readWhole(text: string): number | undefined {
-  return /^\d{1,13}$/.test(text) ? inRange(Number(text)) : undefined;
-}
+export const readWhole = numbersOf(/^\d{1,13}$/, `whole number from 1 to ${MAX_NUMBER}`);
 
-export function readDecimal(text: string): number | undefined {
-  return /^\d{1,13}(\.\d{1,6})?$/.test(text) ? inRange(Number(text)) : undefined;
-}
+export const readDecimal = numbersOf(
+  /^\d{1,13}(\.\d{1,6})?$/,
+  `number above 0, to ${MAX_NUMBER}, with at most 6 decimals`,
+);
 
-/** What the readers of numbers accept. Only numbers are shown in error texts: other values may be secrets. */
-export const numberForms: ReadonlyMap<unknown, string> = new Map([
-  [readWhole, `whole number from 1 to ${MAX_NUMBER}`],
-  [readDecimal, `number above 0, to ${MAX_NUMBER}, with at most 6 decimals`],
-]);
-
-function inRange(number: number): number | undefined {
-  return number > 0 && number <= MAX_NUMBER ? number : undefined;
+function numbersOf(form: RegExp, numbers: string): Reader<number> {
+  const read = (text: string): number | undefined => {
+    const number = form.test(text) ? Number(text) : 0;
+    return number > 0 && number <= MAX_NUMBER ? number : undefined;
+  };
+  return Object.assign(read, { numbers });
 }
 
 /** Reads `eth_getLogs=5,eth_call=5/20`: rates by method, each with an optional burst. */

@@ -4,6 +4,7 @@ import type { VerifyLevel } from '../../network-files/options/verify-option.ts';
 import type { Bounds } from '../../spec/bounds.ts';
 import type { MethodCheck, ParamsCheck } from './call-permissions.ts';
 import type { Caller } from './entry-permissions.ts';
+import type { Reader } from './field-formats.ts';
 import type { ChargedLimits, OpenLimits } from './key-limits.ts';
 import type { TokenRules } from './token-keys.ts';
 
@@ -16,8 +17,8 @@ interface Field<Value> {
   readonly flag: `--${string}` | undefined;
   /** For the help of the flag, the keys page, docs/keys.md, and the error text of an invalid value. */
   readonly meaning: string;
-  /** @returns undefined for an invalid text: then the key is rejected */
-  readonly read: (text: string) => Value | undefined;
+  /** A key with an invalid text is rejected. */
+  readonly read: Reader<Value>;
   /** Title on the keys page. Default: the field's name as words. */
   readonly title?: string;
   /** Its place and control on the keys page. Default: a text among the rarely used ones. */

@@ -2,6 +2,7 @@ import { clock } from '../../clock/clock.ts';
 import { AddressRanges, isAddressRange } from '../../config/address-ranges.ts';
 import { processBounds } from '../../config/process-bounds.ts';
 import { errorForms } from '../../network-files/options/network-options.ts';
+import type { Bounds } from '../../spec/bounds.ts';
 import { isKeyId } from '../formats/key.ts';
 import { isOriginPattern, originMatcher } from '../formats/origin-pattern.ts';
 import { readTeam, teamAccount } from '../formats/team.ts';
@@ -33,10 +34,15 @@ import { rateOf } from './key-limits.ts';
 import { displayedSecrets, readSecrets, secretCheck } from './secrets.ts';
 import { displayedTokenKeys, readTokenKeys } from './token-keys.ts';
 
+/** A bound of calls, a whole number, whose field has its name. */
+function maximum(name: keyof Bounds, flag: `--${string}`, meaning: string): ReturnType<typeof boundField<number>> {
+  return boundField({ flag, meaning, read: readWhole, bound: (max) => ({ [name]: max }) });
+}
+
 /**
- * Permissions and limits of a key. Each is a text field of the key record, which an operator may also write by hand (in
- * Redis: `HSET gatehouse:key:<sha256> networks base,linea`). A row has everything about its field. Flags, the admin API, the
- * keys page, docs/keys.md and the checks of requests are derived from this table.
+ * Permissions and limits of a key. Each is a text field of the key record, which an operator may also write by hand (in Redis, as
+ * JSON in the hash `gatehouse:key`). A row has everything about its field. Flags, the admin API, the keys page, docs/keys.md and
+ * the checks of requests are derived from this table.
  */
 const fields = {
   networks: entryField({
@@ -176,36 +182,19 @@ const fields = {
     read: readWhole,
     limit: (count) => ({ concurrency: count }),
   }),
-  maxBlockRange: boundField({
-    flag: '--max-block-range <number>',
-    meaning: 'maximum blocks in the range of a log filter',
-    read: readWhole,
-    bound: (maxBlockRange) => ({ maxBlockRange }),
-  }),
-  maxAddresses: boundField({
-    flag: '--max-addresses <number>',
-    meaning: 'maximum addresses of a log filter',
-    read: readWhole,
-    bound: (maxAddresses) => ({ maxAddresses }),
-  }),
-  maxStorageKeys: boundField({
-    flag: '--max-storage-keys <number>',
-    meaning: 'maximum storage keys of `eth_getProof`',
-    read: readWhole,
-    bound: (maxStorageKeys) => ({ maxStorageKeys }),
-  }),
-  maxSimulatedCalls: boundField({
-    flag: '--max-simulated-calls <number>',
-    meaning: 'maximum calls of `eth_simulateV1`',
-    read: readWhole,
-    bound: (maxSimulatedCalls) => ({ maxSimulatedCalls }),
-  }),
-  maxResponseBytes: boundField({
-    flag: '--max-response-bytes <number>',
-    meaning: 'maximum bytes of the response to a call',
-    read: readWhole,
-    bound: (maxResponseBytes) => ({ maxResponseBytes }),
-  }),
+  maxBlockRange: maximum('maxBlockRange', '--max-block-range <number>', 'maximum blocks in the range of a log filter'),
+  maxAddresses: maximum('maxAddresses', '--max-addresses <number>', 'maximum addresses of a log filter'),
+  maxStorageKeys: maximum('maxStorageKeys', '--max-storage-keys <number>', 'maximum storage keys of `eth_getProof`'),
+  maxSimulatedCalls: maximum(
+    'maxSimulatedCalls',
+    '--max-simulated-calls <number>',
+    'maximum calls of `eth_simulateV1`',
+  ),
+  maxResponseBytes: maximum(
+    'maxResponseBytes',
+    '--max-response-bytes <number>',
+    'maximum bytes of the response to a call',
+  ),
   secrets: entryField({
     flag: '--secret',
     meaning: 'requires a secret as Basic authentication password; stored as SHA-256, with `@<time>` if it expires',

@@ -1,5 +1,5 @@
 import { suggest } from '../../config/suggest.ts';
-import { invalidEntry, numberForms } from './field-formats.ts';
+import { invalidEntry } from './field-formats.ts';
 import type { PermissionRow } from './field-kinds.ts';
 import { permissionFields, permissionNames, type KeyPermissions, type PermissionField } from './permission-fields.ts';
 
@@ -46,11 +46,10 @@ const quotable = /^(?:[-+.,\de]{1,15}|[a-z]{1,10})$/i;
 
 /** Numbers have bounds that the meaning does not say. */
 function expectationOf({ read, meaning, noun }: PermissionRow, text: string): string {
-  const form = numberForms.get(read);
   const entry = noun === undefined ? undefined : invalidEntry(read, text);
   if (entry !== undefined) return `${meaning}; entry ${entry} is no ${noun ?? ''}`;
-  if (form === undefined) return meaning;
-  return `${form} (${meaning}), got ${quotable.test(text) ? text : 'a text that is no number'}`;
+  if (read.numbers === undefined) return meaning;
+  return `${read.numbers} (${meaning}), got ${quotable.test(text) ? text : 'a text that is no number'}`;
 }
 
 function printable(name: string): string {

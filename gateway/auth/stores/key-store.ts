@@ -1,5 +1,5 @@
 import { clock } from '../../clock/clock.ts';
-import { isObject } from '../../collections/is-object.ts';
+import { jsonObjectIn } from '../../collections/is-object.ts';
 import type { Log } from '../../config/log.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { StoreError, StoreUnreachable } from '../../store/store-error.ts';
@@ -15,8 +15,6 @@ export const KEY_FOLDER = 'gatehouse:key';
 const FRESH_MS = 30_000;
 /** A lookup every 0.9 s detects a change within a second. */
 const UNWATCHED_FRESH_MS = 900;
-/** Concurrent revocations: each must finish within the command timeout. */
-const MAX_CONCURRENT = 50;
 
 /** The record of a key. Stores have only the digest of the key itself. */
 export interface KeyRecord {
@@ -50,9 +48,6 @@ export interface AuditEntry {
   /** Names of changed permissions, the id of the new key, the new level, or `<network> <upstream>`. */
   readonly detail?: string;
 }
-
-export type RevocationListener = (record: KeyRecord) => Promise<void>;
-export type RevocationOutcome = PromiseSettledResult<KeyRecord | undefined>;
 
 /** What the store has for a key is no record: the key can neither be accepted nor be called unknown. */
 export class KeyRecordMalformed extends StoreError {
@@ -112,13 +107,8 @@ function keyText(key: StoredKey): string {
 
 /** @throws KeyRecordMalformed */
 function readKeyText(digest: string, text: string): StoredKey {
-  let fields: unknown;
-  try {
-    fields = JSON.parse(text);
-  } catch {
-    // As a value that is no record.
-  }
-  if (!isObject(fields) || typeof fields['name'] !== 'string')
+  const fields = jsonObjectIn(text);
+  if (typeof fields?.['name'] !== 'string')
     throw new KeyRecordMalformed(
       `the record of the key ${keyIdOf(digest)} is malformed: expected a JSON object with a name`,
     );
@@ -209,27 +199,13 @@ export class KeyStore {
 
   /** Revokes the key with this id. @returns its new record; undefined if there is none */
   async revoke(id: string): Promise<KeyRecord | undefined> {
-    return this.#edit((await this.#withIds([id]))(id), revoked, true);
+    return (await this.revoker([id]))(id);
   }
 
-  /**
-   * Revokes keys as `revoke` does, some at the same moment. The records are read once for all.
-   * @param onRevoked called with each new record; part of its outcome
-   * @returns an outcome for each id, in their order
-   */
-  async revokeAll(ids: readonly string[], onRevoked: RevocationListener): Promise<RevocationOutcome[]> {
+  /** Reads the records of keys once for all. @returns revokes one of them, as `revoke` does */
+  async revoker(ids: readonly string[]): Promise<(id: string) => Promise<KeyRecord | undefined>> {
     const found = await this.#withIds(ids);
-    const outcomes: RevocationOutcome[] = [];
-    for (let from = 0; from < ids.length; from += MAX_CONCURRENT) {
-      await timeSlicer.next();
-      const some = ids.slice(from, from + MAX_CONCURRENT).map(async (id) => {
-        const record = await this.#edit(found(id), revoked, true);
-        if (record !== undefined) await onRevoked(record);
-        return record;
-      });
-      outcomes.push(...(await Promise.allSettled(some)));
-    }
-    return outcomes;
+    return async (id) => this.#edit(found(id), revoked, true);
   }
 
   /** Removes a record, for a revocation of tokens that is undone. @returns whether there was one */

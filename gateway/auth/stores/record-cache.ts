@@ -12,13 +12,13 @@ export interface Known<Value> {
 
 /** One lookup in progress, shared by all that wait for it. */
 interface Lookup<Value> {
-  found: Promise<Value | undefined> | undefined;
+  found: Promise<Value> | undefined;
   /** Whether the record changed during the lookup: what was found may be older than the change. */
   isOutdated: boolean;
 }
 
-/** @param isCurrent whether the record has not changed since  @returns undefined: nothing is cached */
-type LookUp<Value> = (isCurrent: () => boolean) => Promise<Value | undefined>;
+/** @param isCurrent whether the record has not changed since */
+type LookUp<Value> = (isCurrent: () => boolean) => Promise<Value>;
 
 /**
  * Caches values made from records of the key store, by digest: until the record changes, and for a limited time while the store
@@ -64,18 +64,18 @@ export class RecordCache<Value> {
   }
 
   /** Finds a record, with one lookup for all that wait for it. @throws the error of `lookUp` (rejects with it) */
-  find(digest: string, lookUp: LookUp<Value>): Promise<Value | undefined> {
+  find(digest: string, lookUp: LookUp<Value>): Promise<Value> {
     const lookup: Lookup<Value> = this.#lookups.get(digest) ?? { found: undefined, isOutdated: false };
     this.#lookups.set(digest, lookup);
     return (lookup.found ??= this.#find(digest, lookup, lookUp));
   }
 
-  async #find(digest: string, lookup: Lookup<Value>, lookUp: LookUp<Value>): Promise<Value | undefined> {
+  async #find(digest: string, lookup: Lookup<Value>, lookUp: LookUp<Value>): Promise<Value> {
     // Taken before the request is sent: the record is at least as new as this.
     const [confirmedAt, generation] = [clock.now(), this.#generation];
     try {
       const value = await lookUp(() => !lookup.isOutdated);
-      if (value !== undefined && !lookup.isOutdated) this.#known.set(digest, { value, confirmedAt, generation });
+      if (!lookup.isOutdated) this.#known.set(digest, { value, confirmedAt, generation });
       return value;
     } finally {
       if (this.#lookups.get(digest) === lookup) this.#lookups.delete(digest);

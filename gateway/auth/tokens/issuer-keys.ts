@@ -17,36 +17,36 @@ export class KeySetUnavailable extends Error {
   override readonly name = 'KeySetUnavailable';
 }
 
-interface KeySetSource {
-  /** The key set as JSON. */
-  readonly read: () => Promise<string>;
-  readonly refreshMs: number;
-  /** For this time keys stay valid while the source cannot be read. */
-  readonly staleMaxMs: number;
-}
-
-/** The public keys of a token issuer. They are read again in the background, and at once for an unknown `kid`. */
+/**
+ * The public keys of a token issuer, from a URL or a file. They are read in the background, and at once for an unknown `kid`.
+ * A `createRemoteJWKSet` of jose would read them for each such token while the issuer is down, and keep removed keys.
+ */
 export class IssuerKeys {
-  readonly #source: KeySetSource;
+  readonly #read: () => Promise<string>;
+  readonly #maxAgeMs: number;
   readonly #log: Log;
   readonly #timer: Timer;
-  #keys: ReadonlyMap<string, JWTVerifyGetKey> | undefined;
+  #keys: JWTVerifyGetKey | undefined;
   #text = '';
   #loadedAt = -Infinity;
   #triedAt = -Infinity;
   #isFailing = false;
   #loading: Promise<void> | undefined;
 
-  constructor(source: KeySetSource, log: Log) {
-    this.#source = source;
+  /** @param staleMaxMs for this time keys stay valid while the URL fails; those of a file stay valid */
+  constructor(keySet: string, staleMaxMs: number, log: Log) {
+    const isAtUrl = isUrl(keySet);
+    this.#read = isAtUrl ? () => fetchText(keySet) : () => readFile(keySet, 'utf8');
+    this.#maxAgeMs = isAtUrl ? URL_REFRESH_MS + staleMaxMs : Infinity;
     this.#log = log;
-    this.#timer = clock.setInterval(() => void this.load().catch(() => undefined), source.refreshMs).unref();
+    const refreshMs = isAtUrl ? URL_REFRESH_MS : FILE_REFRESH_MS;
+    this.#timer = clock.setInterval(() => void this.#load().catch(() => undefined), refreshMs).unref();
+    void this.#load().catch(() => undefined);
   }
 
-  /** The keys by what identifies each. A key that is not there any more verifies nothing. Undefined: none can be had. */
-  current(): ReadonlyMap<string, JWTVerifyGetKey> | undefined {
-    const isStale = clock.now() - this.#loadedAt >= this.#source.refreshMs + this.#source.staleMaxMs;
-    return isStale ? undefined : this.#keys;
+  /** The keys: another object after each change. Undefined: none can be had. */
+  current(): JWTVerifyGetKey | undefined {
+    return clock.now() - this.#loadedAt < this.#maxAgeMs ? this.#keys : undefined;
   }
 
   /**
@@ -59,26 +59,26 @@ export class IssuerKeys {
       if (this.#isFailing) throw new KeySetUnavailable();
       return false;
     }
-    await this.load();
+    await this.#load();
     return true;
-  }
-
-  /** @throws KeySetUnavailable (rejects with it) */
-  load(): Promise<void> {
-    return (this.#loading ??= this.#load().finally(() => {
-      this.#loading = undefined;
-    }));
   }
 
   close(): void {
     clock.clearInterval(this.#timer);
   }
 
-  async #load(): Promise<void> {
+  /** @throws KeySetUnavailable (rejects with it) */
+  #load(): Promise<void> {
+    return (this.#loading ??= this.#loadNow().finally(() => {
+      this.#loading = undefined;
+    }));
+  }
+
+  async #loadNow(): Promise<void> {
     this.#triedAt = clock.now();
     try {
-      const text = await this.#source.read();
-      if (text !== this.#text) this.#keys = await keysIn(text);
+      const text = await this.#read();
+      if (text !== this.#text) this.#keys = jose().createLocalJWKSet(JSON.parse(text) as JSONWebKeySet);
       this.#text = text;
       this.#loadedAt = this.#triedAt;
       if (this.#isFailing) this.#log.info('the keys of the token issuer can be read again');
@@ -96,19 +96,6 @@ export class IssuerKeys {
   }
 }
 
-/**
- * Opens the keys at a URL or in a file, which are read at once.
- * @param staleMaxMs for this time keys stay valid while the URL fails; those of a file stay valid
- */
-export function openIssuerKeys(keySet: string, staleMaxMs: number, log: Log): IssuerKeys {
-  const source = isUrl(keySet)
-    ? { read: () => fetchText(keySet), refreshMs: URL_REFRESH_MS, staleMaxMs }
-    : { read: () => readFile(keySet, 'utf8'), refreshMs: FILE_REFRESH_MS, staleMaxMs: Infinity };
-  const keys = new IssuerKeys(source, log);
-  void keys.load().catch(() => undefined);
-  return keys;
-}
-
 /** Does not follow redirects: the keys decide who may call. */
 async function fetchText(url: string): Promise<string> {
   const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
@@ -121,16 +108,4 @@ async function fetchText(url: string): Promise<string> {
   }
   if (response.status !== 200) throw new Error(`the key set has the status ${response.status}`);
   return Buffer.concat(chunks).toString();
-}
-
-/** Keys of an unknown type are skipped. @throws errors of JSON and jose for what is no key set */
-async function keysIn(text: string): Promise<Map<string, JWTVerifyGetKey>> {
-  const { calculateJwkThumbprint, createLocalJWKSet } = jose();
-  const found = new Map<string, JWTVerifyGetKey>();
-  for (const key of createLocalJWKSet(JSON.parse(text) as JSONWebKeySet).jwks().keys) {
-    const thumbprint = await calculateJwkThumbprint(key).catch(() => undefined);
-    if (thumbprint === undefined) continue;
-    found.set(JSON.stringify([thumbprint, key.kid, key.alg]), createLocalJWKSet({ keys: [key] }));
-  }
-  return found;
 }

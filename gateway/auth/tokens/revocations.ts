@@ -1,3 +1,4 @@
+import type { JWTVerifyGetKey } from 'jose';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { digestOf } from '../formats/key.ts';
 import type { KeyStore } from '../stores/key-store.ts';
@@ -20,8 +21,8 @@ export function tokenIdDigest(issuer: string, tokenId: string): string {
 export interface TokenFacts {
   /** Digests of the records that revoke it. */
   readonly digests: readonly string[];
-  /** What identifies the key that verified it in the issuer's key set. */
-  readonly verifiedBy: string;
+  /** The keys of the issuer that verified it. After a change of them it is verified again. */
+  readonly keys: JWTVerifyGetKey;
   /** Its claim `exp`, in ms since 1970. */
   readonly expiresAt: number;
   /** With the clock tolerance. */
@@ -80,7 +81,7 @@ export class Revocations {
   async #isRevoked(digest: string): Promise<boolean> {
     const lookUp = async (): Promise<boolean> => (await this.#store.find(digest))?.revokedAt !== undefined;
     try {
-      return (await this.#records.find(digest, lookUp)) === true;
+      return await this.#records.find(digest, lookUp);
     } catch (cause) {
       // A revocation that is known stays, however old it is.
       if (this.#records.get(digest)?.value === true) return true;

@@ -196,7 +196,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   setLogLevel: async ({ manager, body, logLevel }) => {
     const { level } = body as { level: string };
     logLevel.set(level, manager.by);
-    await manager.auditLogLevel(level);
+    await manager.audit('log-level', '-', level);
     return ok({ level });
   },
 };

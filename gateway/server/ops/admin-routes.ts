@@ -7,7 +7,7 @@ import { StoreError, StoreFull, StoreUnreachable } from '../../store/store-error
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
-import { outcomes } from '../../metrics/outcome-class.ts';
+import { outcomes, servedOutcomes } from '../../metrics/outcome-class.ts';
 import type { EventList } from '../../observability/event-list.ts';
 import { adminOperations, type AdminContext } from './admin-operations.ts';
 import { AdminError, readAdminApi } from './read-admin-api.ts';
@@ -58,7 +58,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
     '/keys': readPage('keys', { fields: editableFields }, links),
     '/usage': readPage('usage', {}, links),
     '/upstreams': readPage('upstreams', {}, links),
-    '/calls': readPage('calls', { outcomes }, links),
+    '/calls': readPage('calls', { outcomes, served: servedOutcomes }, links),
     '/events': readPage('events', {}, links),
   };
   for (const [path, page] of Object.entries(pages))

@@ -2,7 +2,6 @@
 
 /** Outcomes in words; others are shown as they are. */
 const permissionOutcomes = new Set(['key-settings', 'secret-invalid', 'key-invalid']);
-const usualOutcomes = new Set(['result', 'null', 'notification', 'revert', 'caller-left']);
 const heads = ['Time', 'Key', 'Network', 'Method', 'Outcome', 'Served by', 'Why', 'Time taken', ''];
 
 /** Rows, and the value of RECENT_CALLS_PARAMS; undefined: they are being loaded. */
@@ -66,7 +65,7 @@ function callRows(call) {
       : html`<a href="/keys#${key}" title=${key} class=${keyName === undefined ? 'code' : ''}>${keyName ?? key}</a>`,
     titled(network),
     titled(method),
-    html`<span class=${usualOutcomes.has(outcome) ? 'good' : 'bad'}>${outcome}${times}</span>`,
+    html`<span class=${data.served.includes(outcome) ? 'good' : 'bad'}>${outcome}${times}</span>`,
     titled(servedBy(call)),
     titled(whyText(call)),
     `${formatNumber(ms)} ms`,
@@ -92,7 +91,7 @@ function servedBy({ outcome, explanation }) {
   const { attempts = [], cache } = explanation ?? {};
   const served = attempts.findLast((attempt) => isUsable(attempt.outcome))?.upstream;
   if (served !== undefined) return served;
-  return cache === 'hit' && usualOutcomes.has(outcome) ? 'the cache' : '–';
+  return cache === 'hit' && data.served.includes(outcome) ? 'the cache' : '–';
 }
 
 /** The rule that rejected the call with its value, else the failures of its attempts. */

@@ -23,10 +23,12 @@ function load() {
   const read = (by, signal) => sendRequest('GET', `/usage?${new URLSearchParams({ ...days, by })}`, undefined, signal);
   // With one part each, so that the gateway leaves no rows out. One day has no graphs.
   const graphParts = oneDay === '' ? ['day', 'network', 'method'] : [];
+  const all = [...new Set([parts.join(','), ...graphParts])];
   return loadUsage(
-    (signal) => Promise.all([parts.join(','), ...graphParts].map((by) => read(by, signal))),
-    ([{ usage: rows, total }, ...graphs]) => {
-      shown = { ...choice, rows, total, graphs: graphs.map(({ usage }) => usage) };
+    (signal) => Promise.all(all.map((by) => read(by, signal))),
+    (reports) => {
+      const [{ usage: rows, total }] = reports;
+      shown = { ...choice, rows, total, graphs: graphParts.map((by) => reports[all.indexOf(by)].usage) };
       draw();
     },
   );
