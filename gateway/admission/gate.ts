@@ -54,13 +54,13 @@ class OwnerQueue implements SlotPool {
   turn = 0;
   /** Index in the list of queues that wait. */
   place = -1;
-  readonly #onMore: (queue: OwnerQueue) => void;
+  readonly #onSize: () => void;
   #size = 0;
 
-  /** @param onMore called when its lease has more slots */
-  constructor(owner: Account, onMore: (queue: OwnerQueue) => void) {
+  /** @param onSize called when its lease has more slots, or fewer */
+  constructor(owner: Account, onSize: () => void) {
     this.owner = owner;
-    this.#onMore = onMore;
+    this.#onSize = onSize;
   }
 
   get slotsPerWeight(): number {
@@ -73,9 +73,8 @@ class OwnerQueue implements SlotPool {
   }
 
   set size(slots: number) {
-    const isMore = slots > this.#size;
     this.#size = slots;
-    if (isMore) this.#onMore(this);
+    this.#onSize();
   }
 }
 
@@ -222,7 +221,7 @@ export class Gate implements SlotPool {
     if (this.#waitingCount > 0) this.#startWaiting();
   }
 
-  #startWaiting(): void {
+  readonly #startWaiting = (): void => {
     for (let queue = this.#next(); queue !== undefined; queue = this.#next()) {
       const request = queue.requests.first as WaitingRequest;
       this.#remove(queue, request);
@@ -235,7 +234,8 @@ export class Gate implements SlotPool {
       queue.turn = ++this.#turn;
       request.started();
     }
-  }
+    if (this.lease !== undefined) for (const queue of this.#waitingQueues) this.#requestMore(queue);
+  };
 
   /** The owner that gets the next slot, among those that wait. */
   #next(): OwnerQueue | undefined {
@@ -274,11 +274,6 @@ export class Gate implements SlotPool {
     return this.#free < 0 && inFlight === 0 && this.#owners < this.#slots;
   }
 
-  readonly #onMore = (queue: OwnerQueue): void => {
-    this.#startWaiting();
-    if (queue.waiting > 0) this.#requestMore(queue);
-  };
-
   #take(queue: OwnerQueue): void {
     this.#free--;
     if (queue.inFlight++ === 0) this.#owners++;
@@ -287,7 +282,7 @@ export class Gate implements SlotPool {
   #queueOf(given: Account): OwnerQueue {
     const owner = this.#perOwner === undefined ? given.payer : given;
     let queue = this.#queues.get(owner);
-    if (queue === undefined) this.#queues.set(owner, (queue = new OwnerQueue(owner, this.#onMore)));
+    if (queue === undefined) this.#queues.set(owner, (queue = new OwnerQueue(owner, this.#startWaiting)));
     return queue;
   }
 

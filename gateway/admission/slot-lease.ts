@@ -8,12 +8,10 @@ export interface SlotPool {
   readonly waiting: number;
 }
 
-/** What this worker has of a number of slots that all workers of the machine share. */
+/** Slots of this worker, out of a number that all workers of the machine share. */
 export interface SlotLease {
-  /** Of all workers together. The lowest limit that a worker with slots knows holds for all. */
+  /** Limit of all workers together. The lowest one that a worker knows holds for all. */
   limit: number;
-  /** Slots that no other worker has. With fewer in the pool, the others are owed: they are returned as requests end. */
-  readonly held: number;
   /**
    * To be called when a request finds no free slot: requests those that other workers do not use.
    * @returns resolves when they are there, or the others use all; undefined: the others use all

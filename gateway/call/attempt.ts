@@ -14,11 +14,9 @@ import { TimedOut, UpstreamFailure, type LargeResponse } from '../upstreams/tran
 import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
-import { learnServed } from './confirm.ts';
 import { attempted } from './events.ts';
 import { flowOf } from './flow.ts';
 import { sendHedged } from './hedge.ts';
-import { inTime } from './in-time.ts';
 import {
   recordConcurrency,
   recordFailedAttempt,
@@ -141,8 +139,6 @@ async function outcomeAt(
     for (const judge of rules.judge) outcome = await judge(call, upstream, outcome, cancellation);
   if (outcome.final) recordSuccess(call, upstream, outcome.response, startedAt, receivedAt);
   else recordFailedAttempt(call, upstream, outcome, startedAt);
-  const learning = method.looksUpHash === true ? learnServed(call, outcome) : undefined;
-  if (learning !== undefined) await inTime(call, learning);
   return outcome;
 }
 

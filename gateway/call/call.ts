@@ -177,8 +177,6 @@ export class Call {
   headHash: string | undefined = undefined;
   /** Set while a final response needs a second one from another upstream. */
   unconfirmed: Unconfirmed | undefined = undefined;
-  /** The block of the object that the call looks up by hash, if another worker has served it; null: none has; undefined: not asked. */
-  servedElsewhere: string | null | undefined = undefined;
   /** An upstream at the head returned that it does not have the block or object. */
   isMissingAtHead = false;
   /** Whether the call has waited for the head of a network whose head was not polled lately. */

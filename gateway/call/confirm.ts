@@ -7,18 +7,11 @@ import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
-import type { AttemptOutcome, FailedOutcome } from '../upstreams/outcome.ts';
+import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call, Unconfirmed } from './call.ts';
-import {
-  isNullWrong,
-  isOlderThanServed,
-  namesItsBlock,
-  raiseToServed,
-  returnsBlock,
-  servedAs,
-} from './monotonic-reads.ts';
+import { isOlderThanServed, namesItsBlock, raiseToServed, servedAs } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
 import type { Rule } from './rules/rule.ts';
 
@@ -30,27 +23,6 @@ const MAX_BLOOM_VALUES = 100;
  * confirmation). geth with a short transaction index, and a node that lags, return null for objects that exist. With one
  * upstream, only what is older than served blocks is confirmed, by the same one.
  */
-
-/**
- * With several workers: learns, once for a lookup by hash, whether another worker has served the object, before a null or an
- * error for a missing object is accepted.
- * @returns undefined: that is not needed
- */
-export function learnServed(call: Call, outcome: AttemptOutcome): Promise<void> | undefined {
-  const { router, method, params } = call;
-  const { chain, options } = router;
-  const [hash] = params;
-  if (call.servedElsewhere !== undefined || typeof hash !== 'string') return undefined;
-  if (options.confirmNull === 'never' || (router.isAlone && options.isDevelopment) || !isNullWrong(call))
-    return undefined;
-  const isNone = outcome.final
-    ? outcome.response.kind !== 'flowing' && isAbsent(method, outcome.response)
-    : isMissing(outcome);
-  if (!isNone || chain.view.has(hash) || servedAs(chain.view, call) === 'canonical') return undefined;
-  return chain.servedElsewhere(hash, returnsBlock(method))?.then((blocks) => {
-    call.servedElsewhere = blocks.find((block) => chain.view.has(block)) ?? blocks[0] ?? null;
-  });
-}
 
 /** Confirmation for the methods whose result may be older than what callers were served, or lack what another upstream has. */
 export function confirmation(method: MethodSpec, router: Router): Rule<Call> | undefined {

@@ -15,7 +15,7 @@ import type { Call } from './call.ts';
  */
 
 /** The parts of a call that name its blocks. */
-export type ReadCall = Pick<Call, 'method' | 'params' | 'blocks' | 'pinned' | 'sentAt' | 'servedElsewhere'>;
+export type ReadCall = Pick<Call, 'method' | 'params' | 'blocks' | 'pinned' | 'sentAt'>;
 
 /** Types of results that name their block. An uncle has a number of its own. */
 const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Header', 'Transaction', 'Receipt']);
@@ -78,7 +78,7 @@ export function servedAs(view: ChainView<Upstream>, call: ReadCall): 'canonical'
 }
 
 /** Whether the result is a block, or all of its objects of one kind: with the block, every upstream has it. */
-export function returnsBlock({ shape, resultIs }: MethodSpec): boolean {
+function returnsBlock({ shape, resultIs }: MethodSpec): boolean {
   return shape?.type === 'Block' || resultIs === 'block-objects';
 }
 
@@ -96,20 +96,15 @@ export function isKnownNewBlock(view: ChainView<Upstream>, call: ReadCall): bool
 }
 
 /** False: the block may have no object at the index of the call, as is usual for uncles. */
-export function isNullWrong({ method, params }: ReadCall): boolean {
+function isNullWrong({ method, params }: ReadCall): boolean {
   return typeof params[1] !== 'string' && method.nullWhenUnsupported !== true;
 }
 
 /** The hash of the block that callers were served, or of which they were served the transaction, if the method looks up that kind. */
-function servedBlockOf(
-  view: ChainView<Upstream>,
-  { method, params: [hash], servedElsewhere }: ReadCall,
-): string | undefined {
+function servedBlockOf(view: ChainView<Upstream>, { method, params: [hash] }: ReadCall): string | undefined {
   if (typeof hash !== 'string' || hash.length !== 66) return undefined;
-  const own = view.servedBlockOf(hash, clock.now());
-  // A reorg may have removed the own one.
-  const block = own !== undefined && (view.has(own) || typeof servedElsewhere !== 'string') ? own : servedElsewhere;
-  return block === null || (block === hash) === looksUpTransaction(method) ? undefined : block;
+  const block = view.servedBlockOf(hash, clock.now());
+  return (block === hash) === looksUpTransaction(method) ? undefined : block;
 }
 
 /** Whether the hash in the call is that of a transaction. Other lookups by hash name a block. */

@@ -31,10 +31,12 @@ export interface ServedEvent {
   /** It returned that block; undefined: that was the network's head. */
   readonly upstream: string | undefined;
   readonly tags: Readonly<Record<FinalTag, bigint>>;
+  /** Hashes of objects that callers have looked up, each with that of its block. */
+  readonly hashes?: ReadonlyMap<string, string>;
 }
 
-/** The topics of messages about chains: an event, a request for all that makes up the state of a new worker, and a question. */
-export const chainTopics = { event: 'chain-event', state: 'chain-state', servedBlocks: 'chain-served-blocks' } as const;
+/** The topics of messages about chains: an event, and a request for all that makes up the state of a new worker. */
+export const chainTopics = { event: 'chain-event', state: 'chain-state' } as const;
 
 /** A message about the chain of one network. */
 export interface ChainMessage {
@@ -42,16 +44,6 @@ export interface ChainMessage {
   readonly chain: string;
   readonly event: ChainEvent;
 }
-
-/** Asks for the blocks of which callers were served the objects with these hashes. */
-export interface ServedBlocksQuestion {
-  readonly chain: string;
-  /** True: the hash may be that of a block, which counts as served if it is followed. */
-  readonly hashes: ReadonlyMap<string, boolean>;
-}
-
-/** The hash of the block by the hash of its object. */
-export type ServedBlocks = ReadonlyMap<string, string>;
 
 /** Before the first block is announced, and after a fall. */
 const nothing: Omit<ServedEvent, 'kind' | 'upstream'> = { latest: 0n, tags: { safe: -1n, finalized: -1n } };
@@ -63,10 +55,9 @@ export class ChainPeers {
   /** The newest served blocks that all workers know, or that are being announced. */
   #announced = nothing;
   #announcing: Promise<void> | undefined;
-  /** Hashes of the next question. */
-  #wanted = new Map<string, boolean>();
-  #next: Promise<readonly ServedBlocks[]> | undefined;
-  #asking: Promise<readonly ServedBlocks[]> | undefined;
+  /** Hashes of the next announcement. */
+  #hashes = new Map<string, string>();
+  #next: Promise<void> | undefined;
 
   constructor(link: WorkerLink, slug: string, chainId: number) {
     this.#link = link;
@@ -82,11 +73,31 @@ export class ChainPeers {
     this.#link.notify(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
   }
 
-  /** @returns resolves when all others that are current know these blocks, or are not current any more; undefined: they know them */
+  /** A caller is about to be served the object that it has looked up by this hash. */
+  addServedHash(hash: string, blockHash: string): void {
+    this.#hashes.set(hash, blockHash);
+  }
+
+  /**
+   * @returns resolves when all others that are current know these blocks and the served hashes, or are not current any more;
+   *   undefined: they know them
+   */
   whenServedKnown(event: ServedEvent): Promise<void> | undefined {
-    if (!isAbove(event, this.#announced)) return this.#announcing;
-    this.#announced = event;
-    const message: ChainMessage = { chain: this.#chain, event };
+    if (isAbove(event, this.#announced)) {
+      this.#announced = event;
+      return this.#announce(event);
+    }
+    if (this.#hashes.size === 0) return this.#next ?? this.#announcing;
+    // Hashes that are served during an announcement share the next one.
+    return (this.#next ??= Promise.resolve(this.#announcing).then(() => {
+      this.#next = undefined;
+      return this.#announce({ kind: 'served', ...this.#announced, upstream: undefined });
+    }));
+  }
+
+  #announce(event: ServedEvent): Promise<void> {
+    const message: ChainMessage = { chain: this.#chain, event: { ...event, hashes: this.#hashes } };
+    this.#hashes = new Map();
     const announcing = this.#link.requestOthers(chainTopics.event, message, 'current').then(() => {
       if (this.#announcing === announcing) this.#announcing = undefined;
     });
@@ -102,27 +113,6 @@ export class ChainPeers {
   /** As `WorkerLink.whenCurrent`: then the worker knows all blocks that others have served. */
   whenCurrent(): Promise<void> | undefined {
     return this.#link.whenCurrent();
-  }
-
-  /**
-   * The blocks of which other workers have served the object with this hash. There is one question at a time: what is wanted
-   * meanwhile is in the next one.
-   */
-  async servedElsewhere(hash: string, isBlock: boolean): Promise<readonly string[]> {
-    this.#wanted.set(hash, isBlock);
-    this.#next ??= this.#ask();
-    const answers = await this.#next;
-    return answers.flatMap((blocks) => blocks.get(hash) ?? []);
-  }
-
-  async #ask(): Promise<readonly ServedBlocks[]> {
-    await this.#asking;
-    const question: ServedBlocksQuestion = { chain: this.#chain, hashes: this.#wanted };
-    this.#wanted = new Map();
-    this.#next = undefined;
-    const { servedBlocks: topic } = chainTopics;
-    this.#asking = this.#link.requestOthers(topic, question) as Promise<readonly ServedBlocks[]>;
-    return this.#asking;
   }
 }
 

@@ -2,7 +2,7 @@ import { clock, type Timer } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkMetrics, UpstreamSeries } from '../metrics/series.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion, ServedEvent } from './chain-peers.ts';
+import type { ChainEvent, ChainPeers, ServedEvent } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
 import { fetchAncestors, fetchBranch, fetchHeader, missingAncestors, type HeaderSource } from './fetch-branch.ts';
 import type { ChainChange } from './header-ring.ts';
@@ -178,6 +178,15 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /** A caller is served an object with this hash, which is in the block or is the block. */
   servedHash(hash: unknown, blockHash: unknown, now: number): void {
+    this.#chain.servedHash(hash, blockHash, now);
+  }
+
+  /** A caller is served the object that it has looked up by this hash: the other workers learn it, unless they follow the block. */
+  servedLookup(hash: unknown, blockHash: unknown, now: number): void {
+    if (this.#peers !== undefined && typeof hash === 'string' && typeof blockHash === 'string') {
+      const isFollowed = hash === blockHash && this.view.has(hash);
+      if (!isFollowed && this.view.servedBlockOf(hash, now) !== blockHash) this.#peers.addServedHash(hash, blockHash);
+    }
     this.#chain.servedHash(hash, blockHash, now);
   }
 
@@ -375,26 +384,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return this.#peers?.whenServedKnown(this.#served);
   }
 
-  /**
-   * @param isBlock the hash may be that of a block, which counts as served if it is followed
-   * @returns the blocks of which other workers have served the object with this hash. Undefined: there is no other worker
-   */
-  servedElsewhere(hash: string, isBlock: boolean): Promise<readonly string[]> | undefined {
-    return this.#peers?.servedElsewhere(hash, isBlock);
-  }
-
-  /** The answer to such a question of another worker. */
-  servedBlocksOf(hashes: ServedBlocksQuestion['hashes']): ServedBlocks {
-    const { view } = this;
-    const now = clock.now();
-    const blocks = new Map<string, string>();
-    for (const [hash, isBlock] of hashes) {
-      const block = view.servedBlockOf(hash, now) ?? (isBlock && view.has(hash) ? hash : undefined);
-      if (block !== undefined) blocks.set(hash, block);
-    }
-    return blocks;
-  }
-
   /** What another worker sees of the same chain. */
   received(event: ChainEvent): void {
     const now = clock.now();
@@ -408,6 +397,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       case 'served':
         if (upstream !== undefined) this.#see(upstream, { number: event.latest }, { by: 'response', sentAt: now }, now);
         this.#chain.servedElsewhere(event.latest, event.tags, now);
+        for (const [hash, block] of event.hashes ?? []) this.#chain.servedHash(hash, block, now);
         break;
       case 'seen': {
         if (upstream === undefined || polls === undefined) break;

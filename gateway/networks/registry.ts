@@ -3,13 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { readAuth, type AuthConfig } from '../auth/tokens/read-auth.ts';
 import { clock } from '../clock/clock.ts';
 import { causeOf } from '../config/log.ts';
-import {
-  chainKey,
-  chainTopics,
-  type ChainEvent,
-  type ChainMessage,
-  type ServedBlocksQuestion,
-} from '../chain/chain-peers.ts';
+import { chainKey, chainTopics, type ChainEvent, type ChainMessage } from '../chain/chain-peers.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import { LocalChains } from './local-chains.ts';
 import { removeSeries } from '../metrics/series.ts';
@@ -73,9 +67,6 @@ export class NetworkRegistry {
     });
     parts.link?.on(chainTopics.state, () =>
       this.finder.all.map(({ config: { slug, chainId }, chain }) => [chainKey(slug, chainId), chain.state]),
-    );
-    parts.link?.on(chainTopics.servedBlocks, ({ chain, hashes }: ServedBlocksQuestion) =>
-      this.#chainOf(chain)?.servedBlocksOf(hashes),
     );
     parts.link?.on(FILTER_TOPIC, (request: FilterRequest) => this.finder.get(request.network)?.filters.serve(request));
     parts.link?.on(POLL_TOPIC, ({ network, upstream, failed }: PollMessage) => {

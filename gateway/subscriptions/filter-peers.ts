@@ -2,7 +2,7 @@ import type { WorkerLink } from '../workers/worker-link.ts';
 import { workerIn } from './polled-filter.ts';
 import type { FilterParams } from '../chain/logs/log-filter.ts';
 
-/** A request for a filter of another worker, of a caller whose key is checked. */
+/** A request for a filter, of a caller whose key is checked. */
 export interface FilterRequest {
   /** Slug of the network. */
   readonly network: string;
@@ -11,10 +11,12 @@ export interface FilterRequest {
   readonly action: 'find' | 'take' | 'remove';
 }
 
-/** Filter of another worker. */
+/** A filter that was found. */
 export interface FoundFilter {
   /** Undefined: it is no log filter. */
   readonly filterParams: FilterParams | undefined;
+  /** The results since the last poll as JSON text, if they were taken. */
+  readonly results?: string;
 }
 
 export const FILTER_TOPIC = 'filter';
@@ -38,21 +40,8 @@ export class FilterPeers {
   }
 
   /** Undefined: there is no such filter of the key. */
-  find(keyId: string, id: string): Promise<FoundFilter | undefined> {
-    return this.#request(keyId, id, 'find') as Promise<FoundFilter | undefined>;
-  }
-
-  /** The results since the last poll as JSON text. Undefined: there is no such filter of the key. */
-  take(keyId: string, id: string): Promise<string | undefined> {
-    return this.#request(keyId, id, 'take') as Promise<string | undefined>;
-  }
-
-  async remove(keyId: string, id: string): Promise<boolean> {
-    return (await this.#request(keyId, id, 'remove')) === true;
-  }
-
-  #request(keyId: string, id: string, action: FilterRequest['action']): Promise<unknown> {
-    const request: FilterRequest = { network: this.#network, keyId, id, action };
-    return this.#link.request(workerIn(id), FILTER_TOPIC, request);
+  request(request: Omit<FilterRequest, 'network'>): Promise<FoundFilter | undefined> {
+    const sent: FilterRequest = { network: this.#network, ...request };
+    return this.#link.request(workerIn(request.id), FILTER_TOPIC, sent) as Promise<FoundFilter | undefined>;
   }
 }

@@ -65,17 +65,15 @@ export class NetworkFilters {
     { access, requestLogs, levelOf }: FilterCaller,
   ): Promise<UpstreamResponse | CachedResponse> {
     const id = String(params[0]);
-    const { peers } = this.#parts;
-    if (typeof action === 'string' && peers?.has(id) === true)
-      return this.#handleAtPeer(peers, action, id, { access, requestLogs });
     switch (action) {
       case 'remove':
-        return { kind: 'result', result: this.#removeFilter(ownerOf(access), id) };
+        return { kind: 'result', result: (await this.#request('remove', id, access)) !== undefined };
       case 'changes': {
-        return jsonResponse(await this.#takeFrom(this.#findFilter(id, access)));
+        const { results = '[]' } = await this.#find('take', id, access);
+        return jsonResponse(results);
       }
       case 'logs': {
-        const { filterParams: given } = this.#findFilter(id, access);
+        const { filterParams: given } = await this.#find('find', id, access);
         // geth returns the same error for filters of other kinds (eth/filters/api.go, GetFilterLogs).
         if (given === undefined) throw new RpcError('filter-not-found');
         return requestLogs(given);
@@ -85,12 +83,13 @@ export class NetworkFilters {
     }
   }
 
-  /** The response to another worker, whose caller has the key. It checks the permissions of the key. */
-  async serve({ keyId, id, action }: FilterRequest): Promise<FoundFilter | string | boolean | undefined> {
-    if (action === 'remove') return this.#removeFilter(keyId, id);
+  /** Serves a request for a filter of this worker. Undefined: there is no such filter of the key. */
+  async serve({ keyId, id, action }: Omit<FilterRequest, 'network'>): Promise<FoundFilter | undefined> {
     const filter = this.#used(keyId, id);
     if (filter === undefined) return undefined;
-    return action === 'find' ? { filterParams: filter.filterParams } : this.#takeFrom(filter);
+    const { filterParams } = filter;
+    if (action === 'remove') this.#removeFilter(keyId, id);
+    return action === 'take' ? { filterParams, results: await this.#takeFrom(filter) } : { filterParams };
   }
 
   /** Whether the filter, if it exists, is in another worker, so that its parameters are not known here. */
@@ -152,40 +151,27 @@ export class NetworkFilters {
     }
   }
 
-  async #handleAtPeer(
-    peers: FilterPeers,
-    action: Extract<FilterAction, string>,
-    id: string,
-    { access, requestLogs }: Pick<FilterCaller, 'access' | 'requestLogs'>,
-  ): Promise<UpstreamResponse | CachedResponse> {
-    const keyId = ownerOf(access);
-    if (action === 'remove') return { kind: 'result', result: await peers.remove(keyId, id) };
-    if (action === 'logs' || access.calls !== undefined) {
-      const found = await peers.find(keyId, id);
-      if (found === undefined) throw new RpcError('filter-not-found');
-      this.#checkParams(found.filterParams, access);
-      if (action === 'logs') {
-        if (found.filterParams === undefined) throw new RpcError('filter-not-found');
-        return requestLogs(found.filterParams);
-      }
-    }
-    const text = await peers.take(keyId, id);
-    if (text === undefined) throw new RpcError('filter-not-found');
-    return jsonResponse(text);
-  }
-
   async #takeFrom(filter: PolledFilter): Promise<string> {
     const { subscription, owner, level } = filter;
     const delivery = this.#parts.subscriptions.deliveryOf(subscription.kind, owner, level);
     return `[${(await filter.takeResults(delivery)).join()}]`;
   }
 
-  /** @throws RpcError */
-  #findFilter(id: string, access: KeyAccess): PolledFilter {
-    const filter = this.#used(ownerOf(access), id);
-    if (filter === undefined) throw new RpcError('filter-not-found');
-    this.#checkParams(filter.filterParams, access);
-    return filter;
+  /** @throws RpcError (rejects with it) */
+  async #find(action: 'find' | 'take', id: string, access: KeyAccess): Promise<FoundFilter> {
+    // Results that were taken cannot be given back.
+    if (action === 'take' && access.calls !== undefined) await this.#find('find', id, access);
+    const found = await this.#request(action, id, access);
+    if (found === undefined) throw new RpcError('filter-not-found');
+    this.#checkParams(found.filterParams, access);
+    return found;
+  }
+
+  /** Sends a request to the worker of the filter. */
+  #request(action: FilterRequest['action'], id: string, access: KeyAccess): Promise<FoundFilter | undefined> {
+    const request = { keyId: ownerOf(access), id, action };
+    const { peers } = this.#parts;
+    return peers?.has(id) === true ? peers.request(request) : this.serve(request);
   }
 
   /** The key's permissions may have changed since the filter was created. @throws RpcError */

@@ -156,7 +156,7 @@ class Tokens implements SlotPool {
   }
 
   get #refillPerSecond(): number {
-    return this.lease === undefined ? this.#perSecond : (this.#perSecond * this.lease.held) / this.#burst;
+    return this.lease === undefined ? this.#perSecond : (this.#perSecond * this.#size) / this.#burst;
   }
 
   #refill(now: number): void {

@@ -1,68 +1,62 @@
 import { clock } from '../clock/clock.ts';
 import type { MessageRouter } from './message-router.ts';
 
-export const REQUEST_TOPIC = 'request-slots';
-export const RETURN_TOPIC = 'return-slots';
-export const GRANT_TOPIC = 'grant-slots';
-export const RECALL_TOPIC = 'recall-slots';
+export const USE_TOPIC = 'slots-used';
+export const SHARE_TOPIC = 'slots-share';
 
 /** A worker that does not respond for this time uses its slots, as far as others know. */
-const MAX_RECALL_MS = 50;
+const MAX_WAIT_MS = 50;
 
-/** From a worker that needs more slots, or whose limit has changed. */
-export interface RequestMessage {
+/** What a worker needs, and what it returns. */
+export interface UseMessage {
   readonly name: string;
-  /** Of the lease, in its worker. */
+  /** Id of the lease, in its worker. */
   readonly id: number;
   readonly limit: number;
-  /** How many its requests need beyond those that it has. */
+  /** Requests in flight, and those that wait. */
   readonly needed: number;
+  readonly returned: number;
+  readonly isClosed: boolean;
+  /** Rises with each message: a response is handled after messages that were sent later. */
+  readonly sequence: number;
 }
 
-export interface ReturnMessage {
+/** What a worker gets. Its response is a `UseMessage`. */
+export interface ShareMessage {
   readonly name: string;
   readonly id: number;
-  readonly slots: number;
-  /** As in `RequestMessage`: a lease that has idle slots needs none. */
-  readonly needed: number;
-}
-
-export interface GrantMessage {
-  readonly name: string;
-  readonly id: number;
-  readonly slots: number;
-  /** What each worker has if all need slots. */
+  readonly granted: number;
+  /** Slots that it may keep while its requests wait. */
   readonly share: number;
+  /** Whether others need what it does not use. */
+  readonly isShort: boolean;
 }
 
-/** To a worker that has slots which others wait for. It responds after the message that returns those that it does not use. */
-export interface RecallMessage {
-  readonly id: number;
-  readonly slots: number;
-  readonly share: number;
-}
-
-/** A lease of one worker. */
-interface LeasedSlots {
+/** The lease of one worker. A worker may have another one of the same name, which it opened after a reload. */
+interface Part {
   readonly worker: number;
   readonly id: number;
+  sequence: number;
+  isClosed: boolean;
   limit: number;
-  held: number;
   needed: number;
-  /** The place in the queue of those that need slots. */
+  held: number;
+  /** Rises with each grant. */
   turn: number;
-  /** Slots that were recalled from it, without those that it has returned since. */
-  recalled: number;
+  share: number;
+  isShort: boolean;
 }
 
 /**
- * Leases slots to the workers of one machine, in its primary: under each name never more than the limit together. A worker gets
- * free slots, at least up to its share, then those that others do not use, then those that others have beyond their shares.
+ * Divides slots among the workers of one machine, in its primary. Shares follow from what all workers need, computed anew after
+ * each message; a worker that needs less than its share leaves the rest to the others. So the workers never have more than the
+ * limit together, and no message needs to be remembered.
  */
 export class MachineSlots {
   readonly #router: MessageRouter;
   readonly #workers: number;
-  readonly #leases = new Map<string, LeasedSlots[]>();
+  /** Leases by worker and id, by name. */
+  readonly #pools = new Map<string, Map<string, Part>>();
   #lastTurn = 0;
 
   /** @param workers that share the slots */
@@ -73,89 +67,70 @@ export class MachineSlots {
 
   /** Serves the requests of workers. */
   serve(): void {
-    this.#router.on(REQUEST_TOPIC, (message: RequestMessage, worker) => this.#requested(message, worker));
-    this.#router.on(RETURN_TOPIC, (message: ReturnMessage, worker) => {
-      const lease = this.#find(message.name, worker, message.id);
-      if (lease !== undefined) void this.#returned(message.name, lease, message);
-    });
+    this.#router.on(USE_TOPIC, (message: UseMessage, worker) => this.#used(message, worker));
     this.#router.onEnd((worker) => {
-      this.#ended(worker);
+      for (const [name, parts] of this.#pools) {
+        const ended = [...parts].filter(([, part]) => part.worker === worker);
+        for (const [key] of ended) parts.delete(key);
+        if (ended.length > 0) void this.#divide(name, parts);
+      }
     });
   }
 
-  /** Resolves when the slots are granted, or all others have responded that they use theirs. */
-  async #requested({ name, id, limit, needed }: RequestMessage, worker: number): Promise<void> {
-    // A message of a worker that has ended.
+  /** Resolves when the lease has its share, or all others have responded that they use theirs. */
+  async #used({ name, id, returned, ...state }: UseMessage, worker: number): Promise<void> {
     if (!this.#router.has(worker)) return;
-    const lease = this.#find(name, worker, id) ?? this.#add(name, worker, id);
-    if (lease.needed === 0) lease.turn = ++this.#lastTurn;
-    [lease.limit, lease.needed] = [limit, needed];
-    // All respond again to what is recalled: they may use fewer slots than before.
-    for (const other of this.#leases.get(name) ?? []) other.recalled = 0;
-    await this.#lease(name);
+    const parts = this.#pools.get(name) ?? new Map<string, Part>();
+    this.#pools.set(name, parts);
+    const key = `${worker}/${id}`;
+    const part = parts.get(key) ?? { ...state, worker, id, held: 0, turn: 0, share: 0, isShort: false };
+    part.held -= returned;
+    if (state.sequence > part.sequence) Object.assign(part, state);
+    if (part.held + part.needed === 0 && part.isClosed) parts.delete(key);
+    else parts.set(key, part);
+    await this.#divide(name, parts);
   }
 
-  async #returned(name: string, lease: LeasedSlots, { slots, needed }: ReturnMessage): Promise<void> {
-    lease.held -= slots;
-    lease.needed = Math.min(lease.needed, needed);
-    lease.recalled = Math.max(0, lease.recalled - slots);
-    if (lease.held === 0 && lease.needed === 0) this.#keep(name, (other) => other !== lease);
-    await this.#lease(name);
-  }
-
-  #ended(worker: number): void {
-    for (const [name, leases] of this.#leases) {
-      if (!leases.some((lease) => lease.worker === worker)) continue;
-      this.#keep(name, (lease) => lease.worker !== worker);
-      void this.#lease(name);
-    }
-  }
-
-  /** Grants the free slots, and recalls more if these are too few. */
-  async #lease(name: string): Promise<void> {
-    const leases = this.#leases.get(name) ?? [];
-    const limit = Math.min(...leases.map((lease) => lease.limit));
-    const share = Math.floor(limit / this.#workers);
+  async #divide(name: string, parts: ReadonlyMap<string, Part>): Promise<void> {
+    if (parts.size === 0) this.#pools.delete(name);
+    const limit = Math.min(...[...parts.values()].map((lease) => lease.limit));
+    // What a lease needs less than an equal share is for those after it. Fewer slots than leases are used in turn.
+    const leases = [...parts.values()].sort(
+      (one, other) =>
+        Math.min(one.needed, limit) - Math.min(other.needed, limit) ||
+        (limit < parts.size ? one.turn - other.turn : other.held - one.held),
+    );
+    let undivided = limit;
+    const divided = leases.map((lease, index) => {
+      const share = Math.min(lease.needed, Math.ceil(undivided / (leases.length - index)));
+      undivided -= share;
+      return { lease, share, lack: Math.max(0, share - lease.held) };
+    });
     let free = limit - sumOf(leases, ({ held }) => held);
-    const waiting = leases.filter(({ needed }) => needed > 0).sort((a, b) => a.held - b.held || a.turn - b.turn);
-    for (const lease of waiting) {
-      if (free <= 0) break;
-      const slots = Math.min(free, Math.max(lease.needed, share - lease.held));
-      free -= slots;
-      lease.held += slots;
-      lease.needed = 0;
-      const message: GrantMessage = { name, id: lease.id, slots, share };
-      this.#router.notify(lease.worker, GRANT_TOPIC, message);
+    let lacking = sumOf(divided, ({ lack }) => lack);
+    const isShort = lacking > free || divided.some(({ lease, share }) => lease.needed > share);
+    const responses: Promise<void>[] = [];
+    for (const { lease, share, lack } of divided) {
+      // While no other needs them, a lease has as many as each worker would have.
+      const spare = lease.needed === 0 ? 0 : Math.min(free - lacking, Math.floor(limit / this.#workers) - lease.held);
+      const granted = Math.max(0, Math.min(free, Math.max(lack, spare)));
+      lacking -= lack;
+      free -= granted;
+      lease.held += granted;
+      if (granted > 0) lease.turn = ++this.#lastTurn;
+      else if (lease.share === share && lease.isShort === isShort) continue;
+      Object.assign(lease, { share, isShort });
+      responses.push(this.#send(lease, { name, id: lease.id, granted, share, isShort }));
     }
-    // Below 0 after a limit became lower.
-    const wanted = sumOf(leases, ({ needed }) => needed) - Math.min(0, free);
-    const recalled = leases.filter(({ held, needed, recalled }) => held > 0 && wanted - needed > recalled);
-    await Promise.all(recalled.map((lease) => this.#recall(lease, wanted - lease.needed, share)));
+    if (responses.length > 0) await Promise.race([Promise.all(responses), clock.sleep(MAX_WAIT_MS)]);
   }
 
-  async #recall(lease: LeasedSlots, slots: number, share: number): Promise<void> {
-    lease.recalled = slots;
-    const message: RecallMessage = { id: lease.id, slots, share };
-    await Promise.race([this.#router.request(lease.worker, RECALL_TOPIC, message), clock.sleep(MAX_RECALL_MS)]);
-  }
-
-  #find(name: string, worker: number, id: number): LeasedSlots | undefined {
-    return this.#leases.get(name)?.find((lease) => lease.worker === worker && lease.id === id);
-  }
-
-  #add(name: string, worker: number, id: number): LeasedSlots {
-    const lease = { worker, id, limit: 0, held: 0, needed: 0, turn: 0, recalled: 0 };
-    this.#leases.set(name, [...(this.#leases.get(name) ?? []), lease]);
-    return lease;
-  }
-
-  #keep(name: string, isKept: (lease: LeasedSlots) => boolean): void {
-    const kept = (this.#leases.get(name) ?? []).filter(isKept);
-    if (kept.length === 0) this.#leases.delete(name);
-    else this.#leases.set(name, kept);
+  async #send({ worker }: Part, message: ShareMessage): Promise<void> {
+    const use = (await this.#router.request(worker, SHARE_TOPIC, message)) as UseMessage | undefined;
+    if (use !== undefined) await this.#used(use, worker);
   }
 }
 
-function sumOf(leases: readonly LeasedSlots[], valueOf: (lease: LeasedSlots) => number): number {
-  return leases.reduce((sum, lease) => sum + valueOf(lease), 0);
+function sumOf<Each>(all: readonly Each[], valueOf: (each: Each) => number): number {
+  return all.reduce((sum, each) => sum + valueOf(each), 0);
 }

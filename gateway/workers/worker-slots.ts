@@ -1,37 +1,24 @@
 import type { SlotLease, SlotLeases, SlotPool } from '../admission/slot-lease.ts';
 import { clock } from '../clock/clock.ts';
-import {
-  GRANT_TOPIC,
-  RECALL_TOPIC,
-  REQUEST_TOPIC,
-  RETURN_TOPIC,
-  type GrantMessage,
-  type RecallMessage,
-  type RequestMessage,
-  type ReturnMessage,
-} from './machine-slots.ts';
+import { SHARE_TOPIC, USE_TOPIC, type ShareMessage, type UseMessage } from './machine-slots.ts';
 import type { WorkerLink } from './worker-link.ts';
 
-/** Slots beyond the share are returned if they are idle at two checks, so that others need not wait for a recall. */
+/** Slots beyond an equal share are returned if they are idle at two checks, so that others need not wait for them. */
 const IDLE_CHECK_MS = 500;
 
 /** The leases of one worker. While a pool has free slots, they exchange no messages. */
 export class WorkerSlots implements SlotLeases {
   readonly #link: WorkerLink;
-  /** Those that the primary knows, by id. */
+  /** Leases that the primary knows, by id. */
   readonly #known = new Map<number, WorkerLease>();
   #lastId = 0;
 
   constructor(link: WorkerLink) {
     this.#link = link;
-    link.on(GRANT_TOPIC, (message: GrantMessage) => {
-      const { name, id, slots } = message;
-      const lease = this.#known.get(id);
-      if (lease !== undefined) lease.granted(message);
-      else link.notify(RETURN_TOPIC, { name, id, slots, needed: 0 } satisfies ReturnMessage, 'primary');
-    });
-    link.on(RECALL_TOPIC, (message: RecallMessage) => {
-      this.#known.get(message.id)?.recalled(message);
+    link.on(SHARE_TOPIC, (message: ShareMessage): UseMessage => {
+      const { name, id, granted: returned } = message;
+      // A closed lease does not need what was on its way.
+      return this.#known.get(id)?.shared(message) ?? noneNeeded(name, id, returned);
     });
     clock
       .setInterval(() => {
@@ -54,17 +41,18 @@ interface LeaseParts {
 }
 
 class WorkerLease implements SlotLease {
-  held = 0;
   readonly #parts: LeaseParts;
   #limit: number;
-  /** What each worker has of the slots if all need them. */
+  /** Slots that it may keep while its requests wait. */
   #share = 0;
-  /** Slots that other workers wait for, without those that are owed to them. */
-  #wanted = 0;
-  /** Until the primary responds. */
+  /** Whether others need what it does not use. */
+  #isShort = false;
+  /** Slots that it needs, as far as the primary knows. */
+  #reported = 0;
+  /** The request for slots, until the primary responds. */
   #requesting: Promise<void> | undefined;
-  /** The primary grants the next free slots without a further request. */
-  #isWaiting = false;
+  #sequence = 0;
+  #isClosed = false;
   /** Idle slots at the latest check. */
   #idle = 0;
 
@@ -80,96 +68,77 @@ class WorkerLease implements SlotLease {
   set limit(limit: number) {
     if (limit === this.#limit) return;
     this.#limit = limit;
-    const { known, id, pool } = this.#parts;
-    if (known.has(id)) void this.#send(this.#isWaiting ? Math.max(1, pool.waiting) : pool.waiting);
+    if (this.#parts.known.has(this.#parts.id)) this.#return(0);
   }
 
   requestMore(): Promise<void> | undefined {
-    const { link, pool } = this.#parts;
-    if (this.#isWaiting || !link.hasJoined) return this.#requesting;
-    this.#requesting = this.#send(Math.max(1, pool.waiting)).then(() => {
-      this.#requesting = undefined;
-      this.#requestIfShort();
+    const { id, pool, link, known } = this.#parts;
+    // Requests that wait beyond the limit cost no message.
+    const needed = Math.min(pool.inFlight + Math.max(1, pool.waiting), this.#limit);
+    if (needed <= this.#reported || !link.hasJoined) return this.#requesting;
+    known.set(id, this);
+    this.#isClosed = false;
+    const requesting = link.request('primary', USE_TOPIC, this.#use(needed, 0)).then(() => {
+      if (this.#requesting === requesting) this.#requesting = undefined;
     });
-    return this.#requesting;
+    return (this.#requesting = requesting);
   }
 
   requestEnded(): void {
-    if (this.#wanted > 0 || this.held > this.#parts.pool.size) this.#return();
+    const returned = this.#isShort ? this.#unused : 0;
+    if (returned > 0) this.#return(returned);
   }
 
   close(): void {
-    this.#parts.pool.size = 0;
-    this.#return();
+    if (!this.#parts.known.has(this.#parts.id)) return;
+    [this.#share, this.#isShort, this.#isClosed] = [0, true, true];
+    this.#return(this.#unused);
   }
 
-  granted({ slots, share }: GrantMessage): void {
+  /** Takes slots. @returns what the lease needs then, and the slots that it returns to others */
+  shared({ granted, share, isShort }: ShareMessage): UseMessage {
     const { pool } = this.#parts;
-    this.#isWaiting = false;
-    this.#share = share;
-    // What it owes is decided anew when a request ends. Two workers that paid each other would do so for ever.
-    const owed = this.held - pool.size;
-    this.#wanted += owed;
-    // Before `held`: until now, tokens of a rate have returned for fewer slots.
-    pool.size += slots + owed;
-    this.held += slots;
-    this.#requestIfShort();
-  }
-
-  /** Other workers wait for slots. */
-  recalled({ slots, share }: RecallMessage): void {
-    const { size, inFlight, waiting } = this.#parts.pool;
-    this.#share = share;
-    this.#wanted = Math.max(0, slots - (this.held - size));
-    // Calls to an upstream that waited, and were granted slots, are about to take them.
-    this.#return(waiting > 0 && inFlight < size ? size : share);
+    [this.#share, this.#isShort] = [share, isShort];
+    // What it needs is in the response.
+    this.#reported = Infinity;
+    pool.size += granted;
+    const returned = isShort && pool.waiting === 0 ? this.#unused : 0;
+    pool.size -= returned;
+    return this.#use(pool.inFlight + pool.waiting, returned);
   }
 
   /** Returns what is idle, and tokens of a rate, which come back without `requestEnded`. */
   check(): void {
     this.requestEnded();
-    const { pool } = this.#parts;
-    const idle = pool.size - pool.inFlight;
-    const returned = Math.min(idle, this.#idle, this.held - this.#share);
-    this.#idle = idle;
-    if (returned <= 0) return;
+    const { id, pool, link, known } = this.#parts;
+    if (this.#isClosed && pool.size === 0) known.delete(id);
+    const idle = Math.min(this.#idle, this.#unused, pool.size - Math.floor(this.#limit / link.count));
+    this.#idle = this.#unused;
+    if (idle > 0) this.#return(idle);
+  }
+
+  /** Slots that others may have. Calls to an upstream that waited are about to take those that they got. */
+  get #unused(): number {
+    const { size, inFlight, waiting } = this.#parts.pool;
+    const idle = Math.max(0, size - inFlight);
+    return waiting === 0 ? idle : Math.min(idle, 1, Math.max(0, size - this.#share));
+  }
+
+  #return(returned: number): void {
+    const { pool, link } = this.#parts;
     pool.size -= returned;
-    this.#return();
+    const needed = pool.inFlight + pool.waiting;
+    link.notify(USE_TOPIC, this.#use(needed, returned), 'primary');
   }
 
-  /**
-   * Returns slots that others wait for: idle ones at once, and others as their requests end.
-   * @param min used slots that it keeps
-   */
-  #return(min = this.#share): void {
-    const { name, id, pool, link, known } = this.#parts;
-    const used = pool.inFlight + pool.waiting;
-    const kept = Math.max(Math.min(used, min), pool.size - this.#wanted);
-    if (kept < pool.size) {
-      this.#wanted -= pool.size - kept;
-      pool.size = kept;
-    }
-    const slots = this.held - Math.max(pool.size, pool.inFlight);
-    if (slots > 0) {
-      this.held -= slots;
-      if (pool.waiting === 0) this.#isWaiting = false;
-      if (this.held === 0 && !this.#isWaiting) known.delete(id);
-      const message: ReturnMessage = { name, id, slots, needed: this.#isWaiting ? Math.max(1, pool.waiting) : 0 };
-      link.notify(RETURN_TOPIC, message, 'primary');
-    }
-    this.#requestIfShort();
+  #use(needed: number, returned: number): UseMessage {
+    const { name, id } = this.#parts;
+    this.#reported = needed;
+    const [limit, isClosed, sequence] = [this.#limit, this.#isClosed, ++this.#sequence];
+    return { name, id, limit, needed, returned, isClosed, sequence };
   }
+}
 
-  #requestIfShort(): void {
-    const { waiting, inFlight, size } = this.#parts.pool;
-    if (waiting > 0 && inFlight >= size) void this.requestMore();
-  }
-
-  async #send(needed: number): Promise<void> {
-    const { name, id, link, known } = this.#parts;
-    known.set(id, this);
-    this.#isWaiting = needed > 0;
-    const message: RequestMessage = { name, id, limit: this.#limit, needed };
-    await link.request('primary', REQUEST_TOPIC, message);
-  }
+function noneNeeded(name: string, id: number, returned: number): UseMessage {
+  return { name, id, limit: Infinity, needed: 0, returned, isClosed: true, sequence: Infinity };
 }

@@ -90,7 +90,6 @@ export async function followCache({
         blocks: undefined,
         pinned: undefined,
         sentAt: -Infinity,
-        servedElsewhere: undefined,
       };
       recordServed(poller, upstream, call, response, clock.now());
       cache.store(params, text, response, headHash, { generation: final.generation, isRequestedAgain: true });

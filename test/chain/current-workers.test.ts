@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { ChainPeers, chainTopics, type ChainMessage } from '../../gateway/chain/chain-peers.ts';
 import { parseBlock } from '../../gateway/chain/header.ts';
+import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { simulateTime } from '../support/simulate-time.ts';
 import { linkedWorkers } from '../workers/linked-workers.ts';
 import { ScriptedChain, type ScriptedBlock } from './scripted-chain.ts';
@@ -52,6 +53,38 @@ it('a served block is known to all other workers before its response is sent', a
   expect(isShared()).toBe(true);
   expect(followed.map(({ poller }) => poller.view.newestServed)).toEqual([101n, 101n, 101n]);
   expect(followed[0]?.poller.whenShared()).toBeUndefined();
+});
+
+it('the hashes of served lookups are known to all other workers before the responses are sent, in one message each time', async () => {
+  const { workers, followed, areCurrent, links } = await inWorkers(2);
+  await areCurrent();
+  const [{ poller }, other] = followed as [Followed, Followed];
+  let announcements = 0;
+  const { requestOthers } = links[0] as WorkerLink;
+  (links[0] as WorkerLink).requestOthers = (...sent) => {
+    announcements++;
+    return requestOthers.apply(links[0], sent);
+  };
+  const lookUp = (hash: string): (() => boolean) => {
+    poller.servedLookup(hash, '0xblock', time().now());
+    return watched(poller.whenShared());
+  };
+  const known = (): unknown[] =>
+    ['0x1', '0x2', '0x3'].map((hash) => other.poller.view.servedBlockOf(hash, time().now()));
+  workers.stop(2);
+  const isFirst = lookUp('0x1');
+  await time().advance(0);
+  const areNext = ['0x2', '0x3', '0x1'].map(lookUp);
+  await time().advance(0);
+  expect([isFirst(), ...areNext.map((is) => is())]).toEqual([false, false, false, false]);
+  workers.go(2);
+  await time().advance(0);
+  expect([isFirst(), ...areNext.map((is) => is())]).toEqual([true, true, true, true]);
+  expect(known()).toEqual(['0xblock', '0xblock', '0xblock']);
+  expect(announcements).toBe(2);
+  // A second response with the same object.
+  lookUp('0x3');
+  expect(poller.whenShared()).toBeUndefined();
 });
 
 it('a served block waits 100 ms at most for a worker that hangs, and the blocks after it do not wait for it', async () => {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
+import type { ChainMessage } from '../../gateway/chain/chain-peers.ts';
 import { serveSums } from '../../gateway/limits/machine-sums.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
@@ -36,6 +37,55 @@ async function latest(gateway: TestGateway, method: string): Promise<bigint> {
   expect(error).toBeUndefined();
   return BigInt(typeof result === 'string' ? result : (result?.number ?? -1));
 }
+
+const find = (gateway: TestGateway, hash: string): Promise<unknown> =>
+  gateway.call('main', 'eth_getTransactionByHash', [hash]);
+
+/**
+ * Kinds of the messages about the chain that a worker sends during the work, without those for polls. The clock stands still: a
+ * worker that is current stays so.
+ */
+async function messagesOf(worker: number, work: () => Promise<unknown>): Promise<string[]> {
+  const gateway = gateways[worker - 1] as TestGateway;
+  await eventually(async () => (await latest(gateway, 'eth_blockNumber')) === chain.number);
+  shiftClock();
+  await find(gateway, word(999)); // takes slots, and makes the worker current
+  const received = vi.spyOn(workers.router, 'received');
+  onTestFinished(() => {
+    received.mockRestore();
+  });
+  await work();
+  const sent = received.mock.calls.flatMap(([from, message]) =>
+    from === worker && message.kind === 'request' && message.topic.startsWith('chain') ? message.body : [],
+  ) as ChainMessage[];
+  return sent.map(({ event }) => event.kind).filter((kind) => kind !== 'used' && kind !== 'seen');
+}
+
+it('nulls cost no message between workers', async () => {
+  node.response('eth_getTransactionByHash', null);
+  const [, second] = gateways;
+  const messages = await messagesOf(2, async () => {
+    for (let call = 1; call <= 10; call++) expect(await find(second, word(call))).toMatchObject({ result: null });
+  });
+  expect(messages).toEqual([]);
+});
+
+it('a transaction that one worker has served is not null at another, and costs one message', async () => {
+  const transaction = { hash: word(20), blockHash: word(21), blockNumber: '0x1' };
+  node.response('eth_getTransactionByHash', null);
+  const [first, second] = gateways;
+  const messages = await messagesOf(1, async () => {
+    node.response('eth_getTransactionByHash', transaction);
+    for (let call = 0; call < 3; call++)
+      expect(await find(first, transaction.hash)).toMatchObject({ result: { hash: transaction.hash } });
+  });
+  expect(messages).toEqual(['served']);
+  // Another node behind the same URL lacks it.
+  let nulls = 1;
+  node.response('eth_getTransactionByHash', () => (nulls-- > 0 ? null : transaction));
+  expect(await find(second, transaction.hash)).toMatchObject({ result: { hash: transaction.hash } });
+  expect(nulls).toBe(-1);
+});
 
 it('a worker that hangs delays no call of the others, and returns no older block when it continues', async () => {
   const [first, second] = gateways;

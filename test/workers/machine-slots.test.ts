@@ -159,6 +159,17 @@ describe('slots that workers share', () => {
     expect(first.messages).toBe(messages);
   });
 
+  it('cost no message for each request that waits', async () => {
+    const { all } = await machine(2, 4);
+    const [first] = all as [Requests];
+    first.begin(20);
+    await settled();
+    const { messages } = first;
+    first.begin(1_000);
+    await settled();
+    expect(first.messages).toBe(messages);
+  });
+
   it('of a worker that hangs are not waited for, and the others have theirs', async () => {
     const { workers, all } = await machine(2, 8);
     const [first, second] = all as [Requests, Requests];
@@ -180,14 +191,14 @@ describe('slots that workers share', () => {
     const [first] = all as [Requests, Requests];
     first.begin(8);
     await settled();
-    expect(first.gate.lease?.held).toBe(8);
+    expect(first.gate.size).toBe(8);
     first.end(8);
-    await eventually(() => first.gate.lease?.held === 4);
-    await staysTrueFor(20, () => first.gate.lease?.held === 4);
+    await eventually(() => first.gate.size === 4);
+    await staysTrueFor(20, () => first.gate.size === 4);
   });
 });
 
-it('after a change of the limit, the lowest one that a worker with slots knows holds', async () => {
+it('after a change of the limit, the lowest one that a worker knows holds', async () => {
   const { links } = await (async () => {
     const linked = await linkedWorkers(2);
     new MachineSlots(linked.workers.router, 2).serve();

@@ -5,8 +5,8 @@ import type { Router } from '../router.ts';
 import type { Rule } from './rule.ts';
 
 /**
- * A response waits until the other workers know the newest served block: none of them serves an older one later. At the deadline
- * a result becomes `no-upstream`. An error or null names no block and is returned.
+ * A response waits until the other workers know the newest served block and the object that was looked up: none of them serves
+ * an older block, or null, later. At the deadline a result becomes `no-upstream`. An error or null names no block and is returned.
  */
 export function sharedBlocks(_: MethodSpec, { chain }: Router): Rule<Call> | undefined {
   if (!chain.isShared) return undefined;
