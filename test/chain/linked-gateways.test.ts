@@ -37,10 +37,11 @@ async function latest(gateway: TestGateway, method: string): Promise<bigint> {
   return BigInt(typeof result === 'string' ? result : (result?.number ?? -1));
 }
 
-it('a worker that hangs delays no call of the others, and returns no older block when it continues', async () => {
+it('a worker that hangs delays no call and no probe of the others, and returns no older block when it continues', async () => {
   const [first, second] = gateways;
   expect(await latest(second, 'eth_blockNumber')).toBe(chain.number);
   workers.stop(2);
+  for (const path of ['/livez', '/metrics']) expect((await fetch(`${first.address}${path}`)).status).toBe(200);
   chain.mine();
   // The response before may be cached for a second.
   await eventually(async () => (await latest(first, 'eth_getBlockByNumber')) === chain.number);
