@@ -6,7 +6,7 @@ import type { Account } from '../admission/account.ts';
 import { clock, type Timer } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { cgroupLimit } from './cgroup-limit.ts';
-import { MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
+import { CRITICAL, HIGH, MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
 
 const CHECK_INTERVAL_MS = 100;
 /** Below this part of the limit, four of five checks are left out: idle, they cost 0.9 ms of CPU per second. */
@@ -20,8 +20,6 @@ const CHECK_PART = 0.02;
 const RELIEF_INTERVAL_MS = 1_000;
 /** The heap is collected early if it has grown by this part of the limit since the last time, and is high. */
 const STALE_PART = 0.1;
-const HIGH_PART = 0.7;
-const CRITICAL_PART = 0.85;
 /** Interval of forgetting: half of the bytes of an owner are forgotten in 5 min. */
 const FADE_INTERVAL_MS = 10_000;
 const FADE_FACTOR = 0.5 ** (FADE_INTERVAL_MS / 300_000);
@@ -153,7 +151,7 @@ export class MemoryGuard {
     this.#collectedBytes = Math.min(this.#collectedBytes, heapBytes);
     const part = Math.max((heapBytes + external_memory) / this.limitBytes, heapBytes / heapLimitBytes);
     this.#skips = part < CALM_PART ? CALM_CHECKS - 1 : 0;
-    const isHigh = part >= HIGH_PART;
+    const isHigh = part >= HIGH;
     const stale = heapBytes - this.#collectedBytes;
     if (isHigh && stale >= STALE_PART * Math.min(this.limitBytes, heapLimitBytes)) this.#collectNow(now);
     // Buffers may be garbage, too: no request is rejected, and nothing is closed, before they are collected.
@@ -170,10 +168,10 @@ export class MemoryGuard {
       return true;
     }
     const used = this.#pressure.usedPart(this.#read(now));
-    if (used < HIGH_PART) return true;
+    if (used < HIGH) return true;
     this.#collectNow(now);
     // The last collection is too recent for another one. When it is critical, there is no time.
-    return this.#collectedAt === now || used >= CRITICAL_PART;
+    return this.#collectedAt === now || used >= CRITICAL;
   }
 
   #read(now: number): MemoryReading {

@@ -14,8 +14,9 @@ export interface MemoryReading {
   readonly residentBytes: number;
 }
 
-const HIGH = 0.7;
-const CRITICAL = 0.85;
+/** Parts of the limit. */
+export const HIGH = 0.7;
+export const CRITICAL = 0.85;
 const RELEASE = 0.6;
 /** Resident memory counts only if it is high for this time: a collection may be due. */
 const RESIDENT_MS = 5_000;

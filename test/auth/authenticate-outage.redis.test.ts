@@ -115,20 +115,18 @@ describe('while Redis is unavailable', () => {
     const [seen, unseen] = [await addKey(redis), await addKey(redis)];
     await fillCache(auth, seen);
     redis.pause();
-    const waitsMs: number[] = [];
+    let waiting = 0;
     const deadline = clock.now() + 2_500;
     while (clock.now() < deadline) {
-      const start = clock.now();
       const hasWaited = await waits(async () => {
         expect(auth.authenticator.authenticate(seen, address)).toMatchObject({ record: { name: 'alice' } });
         expect(await auth.try(unseen)).toBe('key-store-unreachable');
       });
-      if (hasWaited) waitsMs.push(clock.now() - start);
+      if (hasWaited) waiting++;
       await scenarioPause(10);
     }
     // Only the calls before the first timeout wait. It is 0.5 s.
-    expect(waitsMs.length).toBeLessThanOrEqual(2);
-    expect(Math.max(...waitsMs)).toBeLessThan(2_000);
+    expect(waiting).toBeLessThanOrEqual(2);
     redis.resume();
     await eventually(async () => (await auth.try(unseen)) === 'valid', SOON_MS);
     await deleteKey(redis, seen);

@@ -2,11 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { clock } from '../../gateway/clock/clock.ts';
 import { commandName } from '../../gateway/cli/command-name.ts';
 import { digestOf, isWellFormedKey, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import type { KeyRecord } from '../../gateway/auth/stores/key-store.ts';
-import { SOON_MS } from '../support/eventually.ts';
 import { openKeys } from '../support/open-keys.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { runKeys, type KeysRun } from './run-keys.ts';
@@ -237,11 +235,9 @@ describe('gatehouse keys', () => {
     expect(await keys(['--help'])).toMatchObject({ exitCode: 0, out: expect.stringContaining('revoke') as string });
   });
 
-  it('reports in one line within seconds that Redis is unavailable', async () => {
+  it('reports in one line that Redis is unavailable', async () => {
     redisUrl = `redis://:secret@127.0.0.1:${await freePort()}`;
-    const start = clock.now();
     const { out, err, exitCode } = await keys(['list']);
-    expect(clock.now() - start).toBeLessThan(SOON_MS);
     expect({ out, exitCode }).toEqual({ out: '', exitCode: 78 });
     expect(err).toBe('Redis is unreachable (ECONNREFUSED): check REDIS_URL\n');
   });

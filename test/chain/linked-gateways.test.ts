@@ -87,10 +87,11 @@ it('a transaction that one worker has served is not null at another, and costs o
   expect(nulls).toBe(-1);
 });
 
-it('a worker that hangs delays no call of the others, and returns no older block when it continues', async () => {
+it('a worker that hangs delays no call and no probe of the others, and returns no older block when it continues', async () => {
   const [first, second] = gateways;
   expect(await latest(second, 'eth_blockNumber')).toBe(chain.number);
   workers.stop(2);
+  for (const path of ['/livez', '/metrics']) expect((await fetch(`${first.address}${path}`)).status).toBe(200);
   chain.mine();
   // The response before may be cached for a second.
   await eventually(async () => (await latest(first, 'eth_getBlockByNumber')) === chain.number);

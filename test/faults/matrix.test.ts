@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
-import { eventually, SOON_MS } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
@@ -9,9 +9,9 @@ import { CHAIN_ID, goodResponses, head, type BadUpstream } from './bad-upstream.
 import { faults, storage, type ExpectedCall, type Fault } from './faults.ts';
 import { rowOf, writeTable, type FaultRow } from './fault-table.ts';
 
-/** The attempt timeout of silent upstreams, and of all others: longer than any response on a loaded machine. */
+/** The attempt timeout of silent upstreams, and of all others: a call that waits for it ends before, by its deadline. */
 const SILENT_TIMEOUT_MS = 250;
-const TIMEOUT_MS = 14_000;
+const TIMEOUT_MS = 20_000;
 /** Longer than the interval between polls of a head. */
 const POLL_AGAIN_MS = 16_000;
 
@@ -112,7 +112,6 @@ describe.each(faults.map((fault, index) => ({ ...fault, index })))('$name', ({ i
     const before = { bad: pair.received(call.method), good: good.callsOf(call.method).length };
     const first = await send(slug, call);
     expect(first).toMatchObject({ status: 200, response: { result: call.result } });
-    expect(first.ms).toBeLessThan(SOON_MS);
     const received = pair.received(call.method) - before.bad;
     const second = good.callsOf(call.method).length - before.good;
     const hasFailedPoll = mayFailPoll(fault) && received === 0;
@@ -136,7 +135,6 @@ describe.each(faults.map((fault, index) => ({ ...fault, index })))('$name', ({ i
       error,
       result,
     });
-    expect(ms).toBeLessThan(SOON_MS);
     const received = alone.received(call.method) - before;
     const hasFailedPoll = mayFailPoll(fault) && received < fault.received[1];
     expect(hasFailedPoll ? fault.received[1] : received).toBe(fault.received[1]);

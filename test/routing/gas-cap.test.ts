@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { clock } from '../../gateway/clock/clock.ts';
 import { hang, status } from '../support/behaviours.ts';
-import { eventually, SOON_MS } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { shiftClock, withNodes } from './with-nodes.ts';
 
 const to = `0x${'22'.repeat(20)}`;
@@ -257,15 +256,14 @@ describe('the block gas limit', () => {
   it('is not waited for beyond the deadline of a call', async () => {
     const { nodes, estimate, sentGas } = await withEstimates(1, {
       CALL_TIMEOUT_MS: '200',
-      UPSTREAM_TIMEOUT_MS: '60000',
+      // Longer than the test may take.
+      UPSTREAM_TIMEOUT_MS: '600000',
     });
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
-    const startedAt = clock.now();
     expect(await estimate({ to, gas: '0x5208' })).toMatchObject({
       status: 503,
       response: { error: { code: -32_603 } },
     });
-    expect(clock.now() - startedAt).toBeLessThan(SOON_MS);
     expect(sentGas()).toEqual([]);
   });
 });

@@ -37,7 +37,7 @@ async function run(upstream: UpstreamModel, ms: () => number, isFound: boolean):
 const steady = (ms: number): (() => number) => times(ms, 0.05);
 const jitter = (ms: number): (() => number) => times(ms, 0.5);
 
-describe('an upstream whose limit is found within 5 s, and that serves no fewer calls than without it', () => {
+describe('the limit after 5 s, with which no fewer calls are served than without it, of an upstream', () => {
   it.each<[string, () => UpstreamModel, () => number, number, number]>([
     ['that refuses calls beyond 32', () => refusing(32), steady(30), 28, 34],
     ['that refuses calls beyond 32, with jitter', () => refusing(32), jitter(30), 28, 34],

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { clock } from '../../../gateway/clock/clock.ts';
 import { listKeys } from '../../../gateway/auth/stores/key-store.ts';
 import { KeyManager } from '../../../gateway/auth/manage/manage-keys.ts';
 import { digestOf, keyIdOf } from '../../../gateway/auth/formats/key.ts';
@@ -13,6 +12,7 @@ import { startRedisCluster, startRedisWithSentinel, type RedisGroup } from '../.
 import type { RedisServer } from '../../support/redis.ts';
 import { openCaller, socketUrl } from '../../server/websocket/caller.ts';
 import { openKeys, type OpenKeys } from '../../support/open-keys.ts';
+import { withoutTime } from '../../support/elastic-clock.ts';
 import { eventually, SOON_MS, staysTrueFor } from '../../support/eventually.ts';
 
 const storage = { method: 'eth_getStorageAt', params: [`0x${'ab'.repeat(20)}`, '0x0', 'latest'] };
@@ -103,14 +103,13 @@ describe('two gateways on a cluster of three Redis', () => {
     }
   });
 
-  it('close the WebSockets of a key within a second after it is deleted', async () => {
+  it('close the WebSockets of a key after it is deleted', async () => {
     const { key = '' } = await manager.create('connected', {});
     const callers = await Promise.all(gateways.map((each) => openCaller(socketUrl(each, 'test', key))));
     await Promise.all(cluster.nodes.map((each) => each.cli('HDEL', 'gatehouse:key', digestOf(key)).catch(() => '')));
-    const since = clock.now();
-    const codes = await Promise.all(callers.map(async ({ closed }) => (await closed).code));
+    // By the reports: no timer fires while the time of the gateway stands still.
+    const codes = await withoutTime(() => Promise.all(callers.map(async ({ closed }) => (await closed).code)));
     expect(codes).toEqual([1008, 1008]);
-    expect(clock.now() - since).toBeLessThan(SOON_MS);
   });
 
   it('share the limits of a key', async () => {

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { clock } from '../../../gateway/clock/clock.ts';
 import { encodePanic, encodeReason } from '../../../gateway/normalise/errors/revert-payload.ts';
 import { hang, status } from '../../support/behaviours.ts';
-import { SOON_MS } from '../../support/eventually.ts';
 import { rpcError } from '../../support/fake-node.ts';
 import { withNodes } from '../with-nodes.ts';
 
@@ -94,16 +92,15 @@ describe('a revert without its payload', () => {
   ])('has an empty payload in time if eth_call %s and there is no reason', async (_, behaviour) => {
     const { first, send, requestCounts } = await withLostPayload('execution reverted', {
       CALL_TIMEOUT_MS: '1500',
-      UPSTREAM_TIMEOUT_MS: '60000',
+      // Longer than the test may take.
+      UPSTREAM_TIMEOUT_MS: '600000',
     });
     first.always(behaviour, 'eth_call');
-    const start = clock.now();
     expect((await send('eth_estimateGas', [call])).response.error).toEqual({
       code: 3,
       message: 'execution reverted',
       data: '0x',
     });
-    expect(clock.now() - start).toBeLessThan(SOON_MS);
     expect(requestCounts()).toEqual([2, 0]);
   });
 

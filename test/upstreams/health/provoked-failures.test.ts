@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { clock } from '../../../gateway/clock/clock.ts';
 import { hang, huge, status, type Behaviour } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
@@ -273,7 +272,6 @@ it('a trial of one caller that fails by its own fault does not lengthen the cool
   for (let times = 0; times < 3; times++) await request();
   expect(await up()).toEqual([0, 1]);
   nodes[0]?.always(undefined, 'eth_getStorageAt');
-  const startedAt = clock.now();
   const trials = (): number => nodes[0]?.callsOf('eth_call').length ?? 0;
   const before = trials();
   // A half-open circuit permits one call per second: first one of the attacker, then one of the other caller.
@@ -281,7 +279,6 @@ it('a trial of one caller that fails by its own fault does not lengthen the cool
     await attack('eth_call', methods[0]?.[1] ?? []);
     return trials() > before;
   }, 9_000);
+  // The cooldown is 5 s; a longer one would be 10 s from the trial on.
   await eventually(async () => (await request()).result === word(1), 9_000);
-  // The cooldown is 5 s; a longer one would be 10 s.
-  expect(clock.now() - startedAt).toBeLessThan(9_000);
 });
