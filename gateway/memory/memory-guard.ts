@@ -2,11 +2,11 @@ import { totalmem } from 'node:os';
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Account } from '../admission/account.ts';
+import { MAX_ADDRESSES, type Account } from '../admission/account.ts';
 import { clock, type Timer } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { cgroupLimit } from './cgroup-limit.ts';
-import { MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
+import { CRITICAL_PART, HIGH_PART, MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
 
 const CHECK_INTERVAL_MS = 100;
 /** Below this part of the limit, four of five checks are left out: idle, they cost 0.9 ms of CPU per second. */
@@ -20,14 +20,10 @@ const CHECK_PART = 0.02;
 const RELIEF_INTERVAL_MS = 1_000;
 /** The heap is collected early if it has grown by this part of the limit since the last time, and is high. */
 const STALE_PART = 0.1;
-const HIGH_PART = 0.7;
-const CRITICAL_PART = 0.85;
 /** Interval of forgetting: half of the bytes of an owner are forgotten in 5 min. */
 const FADE_INTERVAL_MS = 10_000;
 const FADE_FACTOR = 0.5 ** (FADE_INTERVAL_MS / 300_000);
 const FORGOTTEN_BYTES = 1_000;
-/** Owners above which no further addresses are weighed: callers without a key can have very many. */
-const MAX_OWNERS = 50_000;
 /** An owner is heavy if it has this part of the bytes of all, and of the limit, and more than the others usually have. */
 const HEAVY_PART = 1 / 8;
 const HEAVY_LIMIT_PART = 0.05;
@@ -97,7 +93,7 @@ export class MemoryGuard {
   /** Counts further bytes of an owner. Memory without an account most likely belongs to the owner with the most bytes. */
   weigh({ memoryOwner: { name, parent } }: Account, bytes: number): void {
     this.#uncheckedBytes += bytes;
-    const isWeighed = parent === undefined || this.#bytesOf.size < MAX_OWNERS || this.#bytesOf.has(name);
+    const isWeighed = parent === undefined || this.#bytesOf.size < MAX_ADDRESSES || this.#bytesOf.has(name);
     if (isWeighed) this.#bytesOf.set(name, (this.#bytesOf.get(name) ?? 0) + bytes);
     if (this.#isCheckDue || this.#uncheckedBytes < CHECK_PART * this.limitBytes) return;
     this.#isCheckDue = true;
