@@ -118,7 +118,7 @@ export class TurnBudget {
 
   /** Runs a piece of work now, and charges it. */
   run<T>(name: string, work: () => T): T {
-    this.begin();
+    if (!this.#hasBegun) this.begin();
     const startedAt = clock.now();
     try {
       return work();

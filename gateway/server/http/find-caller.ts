@@ -33,16 +33,25 @@ export function accessOf(
   const digest = isInPath ? clientConnection.digestOf(target) : undefined;
   const found = authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
   if (!mayHaveToken) return found;
-  const narrow = (access: KeyAccess): KeyAccess | Promise<KeyAccess> => {
-    const token = isToken(key) ? undefined : tokenBeside(key, headers);
-    if (access.tokens !== undefined) return authenticator.withToken(access, token, address);
-    // Where headers may have keys and tokens, none is ignored.
-    if (authenticator.keyPlaces !== undefined && token !== undefined && isToken(token)) throw differentKeys();
-    return access;
-  };
-  if (found instanceof Promise) return found.then(narrow);
+  if (found instanceof Promise) return found.then((access) => narrowed(options, request, access, key));
   // Most keys have no tokens.
-  return found.tokens === undefined && authenticator.keyPlaces === undefined ? found : narrow(found);
+  return found.tokens === undefined && authenticator.keyPlaces === undefined
+    ? found
+    : narrowed(options, request, found, key);
+}
+
+/** The access of a key with the token beside it. @throws RpcError (or rejects with it) */
+function narrowed(
+  { authenticator, proxies }: RequestOptions,
+  request: IncomingRequest,
+  access: KeyAccess,
+  key: string,
+): KeyAccess | Promise<KeyAccess> {
+  const token = isToken(key) ? undefined : tokenBeside(key, request.headers);
+  if (access.tokens !== undefined) return authenticator.withToken(access, token, proxies.addressOf(request));
+  // Where headers may have keys and tokens, none is ignored.
+  if (authenticator.keyPlaces !== undefined && token !== undefined && isToken(token)) throw differentKeys();
+  return access;
 }
 
 /** Checks whether the key may be used for the request. @throws RpcError */
