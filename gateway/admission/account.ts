@@ -28,6 +28,12 @@ export class Account {
   }
 }
 
+/**
+ * Client addresses with an account of their own, in memory and at each network; the guard weighs as many owners. An account
+ * takes 0.3 kB, all of them 15 MB. An address whose account was dropped while in use gets a second one.
+ */
+export const MAX_ADDRESSES = 50_000;
+
 /** Gatehouse's own requests, such as polls. They take any free slot, and wait for none before others that have fewer. */
 export const gatehouse = new Account('gatehouse', undefined, Infinity);
 

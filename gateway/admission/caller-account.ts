@@ -1,7 +1,7 @@
 import { RpcError } from '../jsonrpc/errors.ts';
 import { Account } from './account.ts';
 import { Gate } from './gate.ts';
-import type { SlotLease, SlotLeases } from './slot-lease.ts';
+import type { SlotLeases } from './slot-lease.ts';
 
 /** Requests in flight of a key without `--concurrency`. */
 export const DEFAULT_CONCURRENCY = 256;
@@ -12,8 +12,6 @@ const MAX_WAIT_MS = 1_000;
 export class CallerAccount extends Account {
   /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
   readonly requests: Gate;
-  /** Lease of its requests in flight; undefined: this is the only worker. */
-  lease: SlotLease | undefined;
 
   constructor(name: string, requests: Gate, parent?: Account, payer?: Account) {
     super(name, parent, undefined, payer);

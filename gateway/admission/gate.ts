@@ -2,7 +2,7 @@ import { clock } from '../clock/clock.ts';
 import { LinkedList, type Linked } from '../collections/linked-list.ts';
 import { gatehouse, type Account } from './account.ts';
 import { Deadlines, type Timed } from './deadlines.ts';
-import type { SlotLease, SlotPool } from './slot-lease.ts';
+import type { SlotLease, SlotLeases, SlotPool } from './slot-lease.ts';
 
 /** An owner may have this share of all slots, whatever its weight. */
 const MAX_SHARE = 7 / 8;
@@ -164,13 +164,15 @@ export class Gate implements SlotPool {
     this.#startWaiting();
   }
 
-  /**
-   * The owner has as many slots as its lease, which its requests take besides one of these.
-   * @param open the lease of the slots
-   */
-  leaseTo(owner: Account, open: (pool: SlotPool) => SlotLease): SlotLease {
+  /** Opens the lease of an owner, whose requests take one of its slots besides one of these. */
+  leaseTo(owner: Account, leases: SlotLeases, limit: number): void {
     const queue = this.#queueOf(owner);
-    return (queue.lease = open(queue));
+    queue.lease = leases.open(owner.name, limit, queue);
+  }
+
+  /** The lease of an owner; undefined: it may have as many slots as any owner. */
+  leaseOf(owner: Account): SlotLease | undefined {
+    return this.#queueOf(owner).lease;
   }
 
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */

@@ -14,7 +14,6 @@ export class KeyAccount extends CallerAccount {
   /** @param leases of the workers that serve the account together; undefined: this is the only one */
   constructor(name: string, leases?: SlotLeases) {
     super(name, openRequests(`key:${name}`, leases, { hasOneOwner: true }));
-    this.lease = this.requests.lease;
   }
 
   /** The lowest limit of the account's keys holds for all of them. @param requests undefined: the key sets no limit */
@@ -33,7 +32,7 @@ export class KeyAccounts {
   readonly #limited = new LRUCache<string, KeyAccount>(maxEntries(MAX_ACCOUNTS));
   readonly #accounts = new LRUCache<string, KeyAccount>({
     ...maxEntries(MAX_ACCOUNTS),
-    dispose: ({ lease }) => lease?.close(),
+    dispose: ({ requests }) => requests.lease?.close(),
   });
   readonly #leases: SlotLeases | undefined;
 

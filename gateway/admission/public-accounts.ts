@@ -1,12 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../config/max-entries.ts';
-import { Account } from './account.ts';
+import { Account, MAX_ADDRESSES } from './account.ts';
 import { CallerAccount, DEFAULT_CONCURRENCY, openRequests, weightFor } from './caller-account.ts';
 import type { Gate } from './gate.ts';
 import type { SlotLeases } from './slot-lease.ts';
-
-/** Addresses with an account. One that is dropped while it has requests in flight gets a second one. */
-const MAX_ACCOUNTS = 50_000;
 
 export interface PublicAccountsParts {
   /** Leases of the workers that serve the addresses together; undefined: this is the only one. */
@@ -25,8 +22,8 @@ export class PublicAccounts {
   readonly #leases: SlotLeases | undefined;
   readonly #memory: PublicAccountsParts['memory'];
   readonly #accounts = new LRUCache<string, CallerAccount>({
-    ...maxEntries(MAX_ACCOUNTS),
-    dispose: ({ lease }) => lease?.close(),
+    ...maxEntries(MAX_ADDRESSES),
+    dispose: (account) => this.#requests.leaseOf(account)?.close(),
   });
   #perAddress = DEFAULT_CONCURRENCY;
 
@@ -45,7 +42,10 @@ export class PublicAccounts {
     this.#all.weight = weightFor(total);
     this.#requests.perOwner = perAddress;
     this.#requests.limit = total;
-    for (const { lease } of this.#accounts.values()) if (lease !== undefined) lease.limit = perAddress;
+    for (const account of this.#accounts.values()) {
+      const lease = this.#requests.leaseOf(account);
+      if (lease !== undefined) lease.limit = perAddress;
+    }
   }
 
   /** @param group the address, or the network of one customer */
@@ -65,9 +65,7 @@ export class PublicAccounts {
     const name = `${this.#all.name}:${group}`;
     const address = this.#memory?.addressAccount(group) ?? this.#all;
     const account = new CallerAccount(name, this.#requests, address, this.#all);
-    const leases = this.#leases;
-    if (leases === undefined) return account;
-    account.lease = this.#requests.leaseTo(account, (pool) => leases.open(name, this.#perAddress, pool));
+    if (this.#leases !== undefined) this.#requests.leaseTo(account, this.#leases, this.#perAddress);
     return account;
   }
 }

@@ -181,7 +181,7 @@ function batchedGroupOf({ method, params, evidenceFor }: Call): BatchedGroup | u
 
 /** The time limit of the method at the upstream; undefined: the upstream's. */
 function timeoutOf(call: Call, upstream: Upstream, remainingMs: number): number | undefined {
-  const { failsafe } = call;
+  const { failsafe } = call.rules;
   const timeoutMs = failsafe?.timeoutMs.get(upstream);
   // Otherwise an upstream that hangs would use the time of the whole call.
   return failsafe?.sharesTime?.has(upstream) === true && hasOtherUpstream(call, failsafe)

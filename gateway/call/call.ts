@@ -11,7 +11,6 @@ import type { CallRecord, RecordPrinter } from '../observability/call-record.ts'
 import type { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
 import type { RangePart } from '../upstreams/range-part.ts';
 import type { Work } from '../verify/evidence/evidence.ts';
-import type { Failsafe } from '../routing/failsafe-table.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
@@ -110,7 +109,10 @@ export class Call {
   id: string | undefined = undefined;
   /** The method as the caller wrote it. */
   name: string;
-  /** The parameters as the caller wrote them, if they may have duplicated members. Undefined after the check: the text retains the whole body. */
+  /**
+   * Parameters as the caller wrote them, for the check of duplicated members; undefined: there can be none. The check removes
+   * this text, which would keep the whole body in memory.
+   */
   originalParamsText: string | undefined = undefined;
   #text: string | undefined;
 
@@ -153,8 +155,6 @@ export class Call {
   evidenceFor: Work | undefined = undefined;
   /** Selected before all other upstreams. */
   preferred: Upstream | undefined = undefined;
-  /** Times and attempts of the method. Undefined: the times of each upstream, and any number of attempts. */
-  failsafe: Failsafe<Upstream> | undefined = undefined;
   /** Parameters in which a number replaces the tag `safe` or `finalized`. */
   pinned: PinnedParams | undefined = undefined;
   /** Requests that were sent to upstreams. */
@@ -242,6 +242,7 @@ export class Call {
 
   /** Whether another request may be sent for the call. */
   get hasAttempt(): boolean {
-    return this.failsafe === undefined || this.attempts < this.failsafe.maxAttempts;
+    const { failsafe } = this.rules;
+    return failsafe === undefined || this.attempts < failsafe.maxAttempts;
   }
 }

@@ -7,7 +7,6 @@ import { attempt } from './attempt.ts';
 import { awaitNewer } from './await-newer.ts';
 import type { Call } from './call.ts';
 import { exhausted } from './exhausted.ts';
-import { namesItsBlock } from './monotonic-reads.ts';
 import { rulesOf } from './rules/rule-list.ts';
 import { selectUpstream } from './select.ts';
 
@@ -55,13 +54,9 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
 
 /** Reads what the call needs from its upstream. */
 function prepare(call: Call): void {
-  const { router, method, params } = call;
-  const { all, options } = router;
-  // With one upstream, only blocks, and the blocks of state, are compared.
-  const needsBlocks = all.length > 1 || namesItsBlock(method) || method.blockAt?.readsState === true;
-  if (needsBlocks) call.blocks = blocksNamedBy(method, params) ?? blockOfHash(router.chain.view, method, params);
-  const candidates = options.permitted.candidatesOf(method.name);
-  const { excluded } = call;
-  call.candidates = excluded.length === 0 ? candidates : (candidates ?? all).filter((one) => !excluded.includes(one));
-  call.failsafe = options.failsafe.of(method);
+  const { router, method, params, excluded, rules } = call;
+  const { candidates = router.all } = rules;
+  if (rules.comparesBlocks)
+    call.blocks = blocksNamedBy(method, params) ?? blockOfHash(router.chain.view, method, params);
+  call.candidates = excluded.length === 0 ? rules.candidates : candidates.filter((one) => !excluded.includes(one));
 }

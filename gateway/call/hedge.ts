@@ -16,14 +16,18 @@ type SendAttempt = (
   isHedge: boolean,
 ) => Promise<AttemptOutcome>;
 
-/** An attempt in flight. */
-interface Running {
+/** An attempt of a call that is in progress beside others. */
+export interface SentAttempt<Result extends AttemptOutcome = AttemptOutcome> {
   readonly upstream: Upstream;
   readonly startedAt: number;
-  readonly cancellation: Cancellation;
-  readonly outcome: Promise<AttemptOutcome>;
+  readonly outcome: Promise<Result>;
   /** Resolves with this when the outcome is there, also if it rejects. */
-  readonly ended: Promise<Running>;
+  readonly ended: Promise<this>;
+}
+
+/** One of two attempts, of which the other one is cancelled when this one is used. */
+interface HedgedAttempt extends SentAttempt {
+  readonly cancellation: Cancellation;
 }
 
 /**
@@ -40,7 +44,7 @@ export async function sendHedged(
 ): Promise<AttemptOutcome> {
   const { metrics } = call.router.options;
   const first = start(call, upstream, send, false);
-  let second: Running | undefined;
+  let second: HedgedAttempt | undefined;
   try {
     if ((await firstWithin([first.ended], delayMs)) !== undefined) return await use(call, first);
     const hedge = selectHedge(call, clock.now());
@@ -73,18 +77,18 @@ export async function sendHedged(
   }
 }
 
-function start(call: Call, upstream: Upstream, send: SendAttempt, isHedge: boolean): Running {
+function start(call: Call, upstream: Upstream, send: SendAttempt, isHedge: boolean): HedgedAttempt {
   const startedAt = clock.now();
   const cancellation = new Cancellation(call.owner);
   call.cancellation?.add(cancellation);
   if (call.cancellation?.isCancelled === true) cancellation.cancel();
   const outcome = send(call, upstream, cancellation, startedAt, isHedge);
-  const running: Running = { upstream, startedAt, cancellation, outcome, ended: settled(outcome, () => running) };
-  return running;
+  const sent: HedgedAttempt = { upstream, startedAt, cancellation, outcome, ended: settled(outcome, () => sent) };
+  return sent;
 }
 
 /** The outcome, of the upstream that the call names then. */
-async function use(call: Call, { upstream, startedAt, outcome }: Running): Promise<AttemptOutcome> {
+async function use(call: Call, { upstream, startedAt, outcome }: SentAttempt): Promise<AttemptOutcome> {
   const used = await outcome;
   call.respondingUpstream = upstream;
   call.sentAt = startedAt;

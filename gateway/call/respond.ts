@@ -42,7 +42,7 @@ export function respond(call: Call, context: CallContext, response: CallResponse
   if (method.sends === true) context.reservation?.add(length);
   else if (response.kind !== 'local') {
     checkResponseBytes(call, context, length);
-    if (response.kind === 'result') context.reservation?.takeInProgress(length);
+    if (response.kind === 'result') context.reservation?.take(length, true);
   }
   ended(call, outcomeOf(response), code, length);
   return delivered;
@@ -141,8 +141,7 @@ function reserveBytes(
   checkResponseBytes(call, context, bytes);
   if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw batchBytesRejection(batchBudget.maxBytes);
   if (response.kind === 'large' && response.isReserved === true) return;
-  if (bytes <= SMALL_BYTES) reservation?.takeInProgress(bytes);
-  else reservation?.take(bytes);
+  reservation?.take(bytes, bytes <= SMALL_BYTES);
 }
 
 /** @throws RpcError if the response has more bytes than the bound of the network or key */

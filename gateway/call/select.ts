@@ -205,10 +205,10 @@ function readState(
   isAlone: boolean,
 ): CandidateState {
   const { circuit, limits, methods, isOnOtherChain } = upstream;
-  const { view } = router.chain;
+  const view = isAlone ? undefined : router.chain.view;
   const tag = blocks?.tag;
-  const polled = isAlone ? undefined : view.headOf(upstream);
-  const { leftAt, hasLost = false, aheadOf } = isAlone ? asFollowed : view.standingOf(upstream);
+  const polled = view?.headOf(upstream);
+  const { leftAt, hasLost = false, aheadOf } = view?.standingOf(upstream) ?? asFollowed;
   return {
     isDrained: upstream.drain !== undefined,
     isExcluded: candidates?.includes(upstream) === false,
@@ -222,10 +222,10 @@ function readState(
     hasLost,
     aheadOf: aheadOf === undefined ? undefined : Number(aheadOf),
     isHeadUncertain: !isAlone && upstream.isHeadUncertain,
-    lag: isAlone ? 0 : view.lagOf(upstream, now),
+    lag: view?.lagOf(upstream, now) ?? 0,
     isArchive: !isAlone && upstream.blocks.isArchive,
     lacksBlocks: !isAlone && blocks !== undefined && upstream.blocks.isMissing(method.name, blocks, now),
-    isTagOlder: !isAlone && tag !== undefined && tag !== 'latest' && view.isTagOlder(upstream, tag, now),
+    isTagOlder: tag !== undefined && tag !== 'latest' && view?.isTagOlder(upstream, tag, now) === true,
   };
 }
 

@@ -4,16 +4,11 @@ import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { sendTo } from './attempt.ts';
 import type { Call } from './call.ts';
+import type { SentAttempt } from './hedge.ts';
 import { firstWithin, settled } from '../clock/first-within.ts';
 
-/** An attempt of a call that is in progress beside others. */
-export interface Sent {
-  readonly upstream: Upstream;
-  readonly startedAt: number;
-  readonly outcome: Promise<Outcome>;
-  /** Resolves with this when the outcome is there, also if it rejects. */
-  readonly ended: Promise<Sent>;
-}
+/** An attempt whose response is collected. */
+export type Sent = SentAttempt<Outcome>;
 
 /** Sends a call to several upstreams. */
 export function sendToAll(

@@ -8,18 +8,22 @@ const SLICE_MS = 0.5;
 export class OwnedSteps {
   readonly #owner: string;
   readonly #budget: TurnBudget;
+  readonly #limit: (turn: Promise<void>) => Promise<void>;
   #startedAt = clock.now();
 
-  constructor(owner: string, budget = turnBudget) {
+  /** @param limit ends the wait for a turn, such as at a deadline */
+  constructor(owner: string, budget = turnBudget, limit = (turn: Promise<void>): Promise<void> => turn) {
     this.#owner = owner;
     this.#budget = budget;
+    this.#limit = limit;
     budget.begin();
   }
 
   /** Waits between two steps if needed. @returns undefined to continue at once, or a promise to await first */
   next(): Promise<void> | undefined {
     this.charge();
-    return this.#budget.next(this.#owner)?.then(this.#resumed);
+    const turn = this.#budget.next(this.#owner);
+    return turn && this.#limit(turn).finally(this.#resumed);
   }
 
   /** The same between two of many short steps, which are charged together. */

@@ -21,21 +21,12 @@ interface Owner {
   readonly waiting: (() => void)[];
 }
 
-/** The event loop of the process. Times are in ms. */
-const eventLoop = {
-  now: (): number => clock.now(),
-  nextTurn(callback: () => void): void {
-    clock.setImmediate(callback);
-  },
-  later: (callback: () => void, ms: number): void => void clock.setTimeout(callback, ms).unref(),
-  cpuMs: (): number => clock.cpuMs(),
-  /** Calls a function after the step in progress: the next tick runs after all its microtasks. */
-  afterStep(callback: () => void): void {
-    queueMicrotask(() => {
-      process.nextTick(callback);
-    });
-  },
-};
+/** Calls a function after the step in progress: the next tick runs after all its microtasks. */
+function callAfterStep(callback: () => void): void {
+  queueMicrotask(() => {
+    process.nextTick(callback);
+  });
+}
 
 /**
  * Shares the time of the event loop over owners: a key, else a client address, else an upstream. Metered work stops after
@@ -44,7 +35,7 @@ const eventLoop = {
  * not for what a heavy one has sent.
  */
 export class TurnBudget {
-  readonly #loop: typeof eventLoop;
+  readonly #callAfterStep: typeof callAfterStep;
   readonly #owners = new Map<string, Owner>();
   /** Owners with work that waits. */
   readonly #waiting = new Set<Owner>();
@@ -64,18 +55,14 @@ export class TurnBudget {
   #otherAt = -Infinity;
   #sweptAt = -Infinity;
 
-  /** @param loop for tests */
-  constructor(loop = eventLoop) {
-    this.#loop = loop;
+  /** @param afterStep for tests */
+  constructor(afterStep = callAfterStep) {
+    this.#callAfterStep = afterStep;
   }
 
   /** Accounts event-loop time that work has taken, where it ends. */
-  charge(name: string, cpuMs: number): void {
+  charge(name: string, cpuMs: number, now = clock.now()): void {
     this.begin();
-    this.#charge(name, cpuMs, this.#loop.now());
-  }
-
-  #charge(name: string, cpuMs: number, now: number): void {
     this.#usedMs += cpuMs;
     const owner = this.#ownerOf(name, now);
     if (owner !== this.#latest) {
@@ -86,7 +73,7 @@ export class TurnBudget {
     owner.usedAt = now;
     if (owner === this.#served) this.#served = undefined;
     if (cpuMs > TURN_MS) {
-      const read = this.#loop.cpuMs();
+      const read = clock.cpuMs();
       const excess = Math.min(cpuMs, read - this.#cpuMs) - TURN_MS;
       [this.#cpuMs, this.#cpuReadAt] = [read, now];
       const rest = Math.max(owner.restsUntil, now) + Math.max(0, excess);
@@ -105,7 +92,7 @@ export class TurnBudget {
     if (owner === undefined) return true;
     if (owner.waiting.length > 0) return false;
     if (this.#waiting.size === 0 && owner.restsUntil === -Infinity) return true;
-    const now = this.#loop.now();
+    const now = clock.now();
     if (owner.restsUntil > now && this.#mustRest(owner, now)) return false;
     if (this.#waiting.size === 0) return true;
     const used = usedBy(owner, now);
@@ -115,7 +102,7 @@ export class TurnBudget {
 
   /** Calls `resume` when work of the owner may begin: the work up to the next check, which then is charged. */
   wait(name: string, resume: () => void): void {
-    const owner = this.#ownerOf(name, this.#loop.now());
+    const owner = this.#ownerOf(name, clock.now());
     owner.waiting.push(resume);
     this.#waiting.add(owner);
     this.begin();
@@ -132,43 +119,42 @@ export class TurnBudget {
   /** Runs a piece of work now, and charges it. */
   run<T>(name: string, work: () => T): T {
     if (!this.#hasBegun) this.begin();
-    const startedAt = this.#loop.now();
+    const startedAt = clock.now();
     try {
       return work();
     } finally {
-      if (!this.#hasBegun) this.begin();
-      const now = this.#loop.now();
-      this.#charge(name, now - startedAt, now);
+      const now = clock.now();
+      this.charge(name, now - startedAt, now);
     }
   }
 
   /** Event-loop time that an owner has used lately. 1,000 ms: all of it. */
   usedMs(name: string): number {
     const owner = this.#owners.get(name);
-    return owner === undefined ? 0 : usedBy(owner, this.#loop.now());
+    return owner === undefined ? 0 : usedBy(owner, clock.now());
   }
 
   /** Begins work that is charged where it ends: it may be the first of its turn. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    const now = this.#loop.now();
-    if (now - this.#cpuReadAt > CPU_READ_INTERVAL_MS) [this.#cpuMs, this.#cpuReadAt] = [this.#loop.cpuMs(), now];
-    this.#loop.nextTurn(this.#onTurn);
+    const now = clock.now();
+    if (now - this.#cpuReadAt > CPU_READ_INTERVAL_MS) [this.#cpuMs, this.#cpuReadAt] = [clock.cpuMs(), now];
+    clock.setImmediate(this.#onTurn);
   }
 
   readonly #onTurn = (): void => {
     this.#hasBegun = false;
     this.#usedMs = 0;
     if (this.#waiting.size === 0) return;
-    this.#servesUntil = this.#loop.now() + TURN_MS;
+    this.#servesUntil = clock.now() + TURN_MS;
     this.#serve();
   };
 
   /** Resumes the work of one owner. The next one follows when that step has been charged. */
   readonly #serve = (): void => {
     this.#served = undefined;
-    const now = this.#loop.now();
+    const now = clock.now();
     let first: Owner | undefined;
     let firstUsed = Infinity;
     let restsUntil = Infinity;
@@ -188,7 +174,7 @@ export class TurnBudget {
     this.#waiting.delete(first);
     // Those with equal use take turns.
     if (first.waiting.length > 0) this.#waiting.add(first);
-    this.#loop.afterStep(this.#serve);
+    this.#callAfterStep(this.#serve);
     this.#served = first;
     resume?.();
   };
@@ -199,13 +185,13 @@ export class TurnBudget {
     const isSet = this.#timerAt > now && this.#timerAt <= at;
     if (isSet || at === Infinity) return;
     this.#timerAt = at;
-    this.#loop.later(
-      () => {
+    const restMs = Math.max(1, Math.ceil(at - now));
+    clock
+      .setTimeout(() => {
         this.#timerAt = Infinity;
         this.begin();
-      },
-      Math.max(1, Math.ceil(at - now)),
-    );
+      }, restMs)
+      .unref();
   }
 
   #mustRest({ restsUntil }: Owner, now: number): boolean {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { Account, gatehouse } from '../admission/account.ts';
+import { Account, gatehouse, MAX_ADDRESSES } from '../admission/account.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { areBoundsCounted } from './counted-bounds.ts';
@@ -11,8 +11,6 @@ const SHARE_PARTS = 8;
 const COMMON_PARTS = 2;
 /** Part of the budget for all client addresses together: before authentication, and without a key on every network. */
 const ADDRESSES_PARTS = 4;
-/** Addresses with an account. One that is dropped while it has bytes, or an account at a network, gets a second one. */
-const MAX_ADDRESSES = 10_000;
 
 export interface MemoryBudgetOptions {
   readonly requestsMax: number;

@@ -2,11 +2,11 @@ import { totalmem } from 'node:os';
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Account } from '../admission/account.ts';
+import { MAX_ADDRESSES, type Account } from '../admission/account.ts';
 import { clock, type Timer } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { cgroupLimit } from './cgroup-limit.ts';
-import { CRITICAL, HIGH, MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
+import { CRITICAL_PART, HIGH_PART, MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
 
 const CHECK_INTERVAL_MS = 100;
 /** Below this part of the limit, four of five checks are left out: idle, they cost 0.9 ms of CPU per second. */
@@ -24,8 +24,6 @@ const STALE_PART = 0.1;
 const FADE_INTERVAL_MS = 10_000;
 const FADE_FACTOR = 0.5 ** (FADE_INTERVAL_MS / 300_000);
 const FORGOTTEN_BYTES = 1_000;
-/** Owners above which no further addresses are weighed: callers without a key can have very many. */
-const MAX_OWNERS = 50_000;
 /** An owner is heavy if it has this part of the bytes of all, and of the limit, and more than the others usually have. */
 const HEAVY_PART = 1 / 8;
 const HEAVY_LIMIT_PART = 0.05;
@@ -95,7 +93,7 @@ export class MemoryGuard {
   /** Counts further bytes of an owner. Memory without an account most likely belongs to the owner with the most bytes. */
   weigh({ memoryOwner: { name, parent } }: Account, bytes: number): void {
     this.#uncheckedBytes += bytes;
-    const isWeighed = parent === undefined || this.#bytesOf.size < MAX_OWNERS || this.#bytesOf.has(name);
+    const isWeighed = parent === undefined || this.#bytesOf.size < MAX_ADDRESSES || this.#bytesOf.has(name);
     if (isWeighed) this.#bytesOf.set(name, (this.#bytesOf.get(name) ?? 0) + bytes);
     if (this.#isCheckDue || this.#uncheckedBytes < CHECK_PART * this.limitBytes) return;
     this.#isCheckDue = true;
@@ -151,7 +149,7 @@ export class MemoryGuard {
     this.#collectedBytes = Math.min(this.#collectedBytes, heapBytes);
     const part = Math.max((heapBytes + external_memory) / this.limitBytes, heapBytes / heapLimitBytes);
     this.#skips = part < CALM_PART ? CALM_CHECKS - 1 : 0;
-    const isHigh = part >= HIGH;
+    const isHigh = part >= HIGH_PART;
     const stale = heapBytes - this.#collectedBytes;
     if (isHigh && stale >= STALE_PART * Math.min(this.limitBytes, heapLimitBytes)) this.#collectNow(now);
     // Buffers may be garbage, too: no request is rejected, and nothing is closed, before they are collected.
@@ -168,10 +166,10 @@ export class MemoryGuard {
       return true;
     }
     const used = this.#pressure.usedPart(this.#read(now));
-    if (used < HIGH) return true;
+    if (used < HIGH_PART) return true;
     this.#collectNow(now);
     // The last collection is too recent for another one. When it is critical, there is no time.
-    return this.#collectedAt === now || used >= CRITICAL;
+    return this.#collectedAt === now || used >= CRITICAL_PART;
   }
 
   #read(now: number): MemoryReading {

@@ -14,9 +14,9 @@ export interface MemoryReading {
   readonly residentBytes: number;
 }
 
-/** Parts of the limit. */
-export const HIGH = 0.7;
-export const CRITICAL = 0.85;
+/** Parts of its limit from which on the memory of a process is high, or critical. */
+export const HIGH_PART = 0.7;
+export const CRITICAL_PART = 0.85;
 const RELEASE = 0.6;
 /** Resident memory counts only if it is high for this time: a collection may be due. */
 const RESIDENT_MS = 5_000;
@@ -48,14 +48,14 @@ export class MemoryPressure {
   update(reading: MemoryReading, now: number): Pressure {
     const used = this.usedPart(reading);
     const isResidentHigh = this.#isResidentHigh(reading.residentBytes, now);
-    if (used >= CRITICAL || (this.#state === 'critical' && used >= HIGH)) this.#state = 'critical';
-    else if (used >= HIGH || isResidentHigh || (this.#state !== 'normal' && used >= RELEASE)) this.#state = 'high';
+    if (used >= CRITICAL_PART || (this.#state === 'critical' && used >= HIGH_PART)) this.#state = 'critical';
+    else if (used >= HIGH_PART || isResidentHigh || (this.#state !== 'normal' && used >= RELEASE)) this.#state = 'high';
     else this.#state = 'normal';
     return this.#state;
   }
 
   #isResidentHigh(residentBytes: number, now: number): boolean {
-    if (residentBytes < HIGH * this.#limitBytes) {
+    if (residentBytes < HIGH_PART * this.#limitBytes) {
       this.#residentSince = undefined;
       this.#peakBytes = 0;
       return false;

@@ -42,17 +42,13 @@ export class Reservation {
     return this.#budget.canTake(this.account, bytes);
   }
 
-  /** @throws RpcError overloaded or memory-share; then nothing is taken */
-  take(bytes: number): void {
+  /**
+   * @param isInProgress the bytes are of the small response to a call in progress, which are taken also when memory is high
+   * @throws RpcError memory-pressure, overloaded or memory-share; then nothing is taken
+   */
+  take(bytes: number, isInProgress = false): void {
     if (this.#isReleased) return;
-    this.#budget.take(this.account, bytes);
-    this.#bytes += bytes;
-  }
-
-  /** Takes bytes for the small response to a call in progress, also when memory is high. @throws RpcError as `take` */
-  takeInProgress(bytes: number): void {
-    if (this.#isReleased) return;
-    this.#budget.take(this.account, bytes, true);
+    this.#budget.take(this.account, bytes, isInProgress);
     this.#bytes += bytes;
   }
 

@@ -156,7 +156,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     ...{ permitted, isDevelopment, metrics, verifier, chain, log, verificationOf: ofMethod, confirmNull: verify.nulls },
     transactions: replaceable.transactions,
     relays: replaceable.private,
-    failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
+    failsafe: new FailsafeTable(replaceable, upstreams, timeoutMs, callTimeoutMs),
     checkResult: parts.resultCheck,
     ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
     // Calls in progress still count towards the concurrency.

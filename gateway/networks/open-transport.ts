@@ -43,10 +43,10 @@ export function openHttp(
 /** Opens a WebSocket transport, as `openHttp` does. */
 export function openWebSocket(
   url: string,
-  { headers, tls, proxyUrl, maxResponseBytes }: FixedUpstreamOptions,
-  bounds: TransportBounds,
+  { name, headers, tls, proxyUrl, maxResponseBytes }: FixedUpstreamOptions,
+  { connections: slots, ...bounds }: TransportBounds,
   memory?: MemoryBudget,
 ): WebSocketUpstream {
   const responseMaxBytes = maxResponseBytes ?? bounds.responseMaxBytes;
-  return new WebSocketUpstream({ url, headers, slots: bounds.connections, responseMaxBytes, memory, tls, proxyUrl });
+  return new WebSocketUpstream({ name, url, headers, slots, responseMaxBytes, memory, tls, proxyUrl });
 }

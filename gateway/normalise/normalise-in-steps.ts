@@ -3,7 +3,7 @@ import { gatehouse, type Account } from '../admission/account.ts';
 import { Gate } from '../admission/gate.ts';
 import { clock } from '../clock/clock.ts';
 import { isBytes } from '../collections/is-bytes.ts';
-import { OwnedSteps } from '../event-loop/owned-steps.ts';
+import type { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { BeyondLimits, JsonReader, NotJson, skipSpace } from '../json/json-reader.ts';
 import { exceeds } from '../json/nesting.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
@@ -19,9 +19,10 @@ import {
 } from '../spec/result-bounds.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import { stepsUntil } from '../upstreams/health/with-timeout.ts';
 import { parseResult } from '../upstreams/transport/read-response.ts';
 import {
-  TimedOut,
+  callerTimeout,
   TooManyValues,
   UpstreamFailure,
   type LargeResponse,
@@ -70,7 +71,7 @@ export function normaliseInSteps(
   const { name, owner } = receiver;
   // Each address has its own queue, although all of a network have turns together.
   return inTurn(owner === gatehouse ? name : owner.name, receiver, async () => {
-    const steps = new OwnedSteps(name);
+    const steps = stepsUntil(receiver.deadline, name);
     try {
       await steps.next();
       return await check(method, params, response, receiver, steps);
@@ -92,23 +93,17 @@ async function inTurn<T>(
   { owner, deadline, cancellation }: Receiver,
   work: () => Promise<T>,
 ): Promise<T> {
-  const gate = gates.get(name) ?? new Gate({ slots: 1, hasOneOwner: true, rejection: tooLate });
+  const gate = gates.get(name) ?? new Gate({ slots: 1, hasOneOwner: true, rejection: callerTimeout });
   gates.set(name, gate);
   if (!gate.tryEnter(owner)) await gate.wait(owner, deadline - clock.now(), cancellation);
   try {
     if (cancellation?.isCancelled === true) throw cancellation.reason;
-    if (clock.now() >= deadline) throw tooLate();
+    if (clock.now() >= deadline) throw callerTimeout();
     return await work();
   } finally {
     gate.leave(owner);
     if (gate.inFlight === 0) gates.delete(name);
   }
-}
-
-function tooLate(): TimedOut {
-  const failure = new TimedOut();
-  failure.isCallerTimeout = true;
-  return failure;
 }
 
 async function check(

@@ -2,8 +2,6 @@ import type { LiveUpstreamOptions, ReplaceableConfig } from '../network-files/ne
 import { coversMethod } from '../network-files/options/method-pattern.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
 
-/** Methods of wildcards are remembered up to this number. Callers can name any. */
-const MAX_METHODS = 1_000;
 /** Default of `hedgeMinMs`. */
 const HEDGE_MIN_MS = 50;
 
@@ -27,10 +25,7 @@ interface FailsafeUpstream {
 
 type FailsafeEntries = Readonly<Record<string, object>>;
 
-/**
- * Times and attempts by method, from `failsafe` of the network file and from the groups of methods. Resolved
- * once for each method, when the network opens or a wildcard gets its first call; never for a call.
- */
+/** Times and attempts by method, from `failsafe` of the network file and from the groups of methods. */
 export class FailsafeTable<Upstream extends FailsafeUpstream> {
   /** Whether some reads are hedged. */
   readonly hasHedges: boolean;
@@ -40,17 +35,14 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
   readonly #options: ReadonlyMap<Upstream, LiveUpstreamOptions>;
   readonly #defaultTimeoutMs: number | undefined;
   readonly #callTimeoutMs: number;
-  readonly #known = new Map<string, Failsafe<Upstream>>();
 
   /**
-   * @param specs of the methods that the network names
    * @param all the open upstreams of the network
    * @param defaultTimeoutMs UPSTREAM_TIMEOUT_MS; undefined: the group of the method decides
    * @param callTimeoutMs CALL_TIMEOUT_MS
    */
   constructor(
     { failsafe }: Pick<ReplaceableConfig, 'failsafe'>,
-    specs: readonly MethodSpec[],
     all: readonly Upstream[],
     defaultTimeoutMs: number | undefined,
     callTimeoutMs: number,
@@ -65,19 +57,10 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
     );
     const { hedgeAfterMs: usual } = failsafe['*'] ?? {};
     this.hasHedges = usual !== 'off' || entries.some(({ hedgeAfterMs = 'off' }) => hedgeAfterMs !== 'off');
-    for (const spec of specs) this.#known.set(spec.name, this.#resolve(spec));
   }
 
-  of(spec: MethodSpec): Failsafe<Upstream> {
-    const known = this.#known.get(spec.name);
-    if (known !== undefined) return known;
-    const resolved = this.#resolve(spec);
-    if (this.#known.size < MAX_METHODS) this.#known.set(spec.name, resolved);
-    return resolved;
-  }
-
-  /** `failsafe` of an upstream counts first; then that of the network, the setting and the group. */
-  #resolve({ name, group, sends }: MethodSpec): Failsafe<Upstream> {
+  /** `failsafe` of an upstream counts first; then that of the network, the setting and the group. Not to be called for each call. */
+  of({ name, group, sends }: MethodSpec): Failsafe<Upstream> {
     const timeoutMs = new Map<Upstream, number>();
     const hedgeAfterMs = new Map<Upstream, number | 'off'>();
     const sharesTime = new Set<Upstream>();

@@ -8,7 +8,7 @@ interface HedgeableCall {
   readonly method: MethodSpec;
   readonly preferred: Upstream | undefined;
   readonly candidates: readonly Upstream[] | undefined;
-  readonly failsafe: Failsafe<Upstream> | undefined;
+  readonly rules: { readonly failsafe: Failsafe<Upstream> | undefined };
 }
 
 const QUANTILE = 0.95;
@@ -43,7 +43,8 @@ export class HedgeDelay {
    * upstream's circuit is half-open, the delay is the minimum.
    */
   delayFor(call: HedgeableCall, upstream: Upstream, remainingMs: number): number | undefined {
-    const { method, preferred, candidates, failsafe } = call;
+    const { method, preferred, candidates, rules } = call;
+    const { failsafe } = rules;
     // The effect and the cost of sending a pass-through method twice are unknown.
     if (method.sends === true || method.resultKinds === undefined) return undefined;
     // This upstream received the transaction. Another one may not have it yet, and would return null sooner.

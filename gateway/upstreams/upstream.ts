@@ -1,6 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import { turnsFor } from '../admission/account.ts';
-import { OwnedSteps } from '../event-loop/owned-steps.ts';
+import type { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
@@ -41,7 +41,7 @@ import type { FixedUpstreamOptions, LiveUpstreamOptions } from '../network-files
 import { groupOf } from '../network-files/upstream-group.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
-import { isCallerTimeout } from './health/with-timeout.ts';
+import { isCallerTimeout, stepsUntil } from './health/with-timeout.ts';
 import { failureReasons, UpstreamHealth } from './health/upstream-health.ts';
 
 /** Slow calls within this time count once. */
@@ -287,13 +287,13 @@ export class Upstream {
     received: HttpResponse,
     id: number,
     method: string,
-    { cancellation, reservation }: SendOptions,
+    { cancellation, reservation, deadline }: SendOptions,
   ): Promise<UpstreamResponse> {
     const owner = this.#ownerOf(cancellation);
     const { body } = received;
     if (reservation?.mustDeliver === true) reservation.add(body.length);
     else reservation?.take(body.length);
-    const steps = new OwnedSteps(owner);
+    const steps = stepsUntil(deadline, owner);
     try {
       await steps.next();
       const isSearched = body.length > SEARCHED_BYTES && (this.#secrets.areAscii || !mayReturnText(method));

@@ -88,7 +88,7 @@ export function follow(
 ): Followed {
   const metrics = new Metrics();
   const upstreams = addresses.map(({ url, webSocketUrl }, index) => {
-    const options = { headers: {}, responseMaxBytes: 1_000_000 };
+    const options = { name: `node-${index}`, headers: {}, responseMaxBytes: 1_000_000 };
     const [config] = configOf('test', {
       upstreams: [{ name: `node-${index}`, url, ...(oneGroup && { group: 'one' }) }],
     }).upstreams;

@@ -32,7 +32,7 @@ describe('the examples of docs/networks.md and docs/routing.md', () => {
     if (network === undefined) throw new Error('the example was not loaded');
     const [node, archive] = network.upstreams.map((config) => ({ config }));
     if (node === undefined || archive === undefined) throw new Error('the example has two upstreams');
-    const table = new FailsafeTable(network, [], [node, archive], undefined, 15_000);
+    const table = new FailsafeTable(network, [node, archive], undefined, 15_000);
     const valuesOf = (method: string): unknown[] => {
       const { timeoutMs, hedgeAfterMs, maxAttempts } = table.of(specOf(method));
       return [timeoutMs.get(node), timeoutMs.get(archive), hedgeAfterMs.get(node), maxAttempts];

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { clock, installClock, type Clock, type Timer } from '../../gateway/clock/clock.ts';
 import { OwnedSteps } from '../../gateway/event-loop/owned-steps.ts';
 import { TurnBudget, turnBudget } from '../../gateway/event-loop/turn-budget.ts';
 import { blockEventLoop } from '../support/block-event-loop.ts';
@@ -15,8 +16,12 @@ class ScriptedLoop {
   /** Other programs use no CPU. */
   cpuMs = (): number => this.time - this.otherMs;
   otherMs = 0;
-  nextTurn = (callback: () => void): void => void this.#turn.push(callback);
-  later = (callback: () => void, ms: number): void => void this.#timers.push({ at: this.time + ms, callback });
+  setImmediate = (callback: () => void): void => void this.#turn.push(callback);
+  setTimeout = (callback: () => void, ms: number): Timer => {
+    this.#timers.push({ at: this.time + ms, callback });
+    const timer: Timer = { unref: () => timer, refresh: () => timer };
+    return timer;
+  };
   afterStep = (callback: () => void): void => void this.#steps.push(callback);
 
   /** Whether anything happens without a timer. */
@@ -47,7 +52,12 @@ class ScriptedLoop {
 /** Work that takes a time of its own, and is charged for it. */
 function open() {
   const loop = new ScriptedLoop();
-  const budget = new TurnBudget(loop);
+  const systemClock = clock;
+  installClock({ ...systemClock, ...loop } as Clock);
+  onTestFinished(() => {
+    installClock(systemClock);
+  });
+  const budget = new TurnBudget(loop.afterStep);
   const done: string[] = [];
   const work = (owner: string, ms: number, name = owner): void => {
     const run = (): void => {

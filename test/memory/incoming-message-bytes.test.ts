@@ -15,7 +15,7 @@ async function withPartOfResponse() {
   await once(server, 'listening');
   const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 10_000_000 });
   const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const upstream = new WebSocketUpstream({ url, headers: {}, responseMaxBytes: 10_000_000, memory });
+  const upstream = new WebSocketUpstream({ name: 'node', url, headers: {}, responseMaxBytes: 10_000_000, memory });
   onTestFinished(async () => {
     await upstream.close();
     for (const client of server.clients) client.terminate();

@@ -15,6 +15,7 @@ const timed = [
   'test/support/hold-timers.ts',
   'test/clock/simulated-clock.test.ts',
   'test/clock/elastic-clock.test.ts',
+  'test/event-loop/turn-budget.test.ts',
 ];
 const configs = ['vitest.config.ts'];
 const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';

@@ -2,6 +2,7 @@ import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { Call } from '../call.ts';
 import { confirmation } from '../confirm.ts';
 import { hasFlowingResults } from '../flow.ts';
+import { namesItsBlock } from '../monotonic-reads.ts';
 import type { Router } from '../router.ts';
 import { acceptedTransactions } from './accepted-transactions.ts';
 import { catchingUp } from './catch-up.ts';
@@ -51,8 +52,11 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   ['confirmation', confirmation],
 ];
 
-/** Callers can name any method that a wildcard opens. */
-const MAX_LISTS = 64;
+/**
+ * Lists of one network. The 96 methods with a schema, with four kinds of access, verified or not, have 768. Callers can name
+ * any other method that a wildcard opens.
+ */
+const MAX_LISTS = 1_024;
 
 /** Lists of each network, by the name of the method and the access. */
 const lists = new WeakMap<Router, Map<string, CallRules<Call>>>();
@@ -98,6 +102,9 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess, i
     end: hooks(found.map(({ end }) => end)),
     confirm: found.find(({ confirm }) => confirm !== undefined)?.confirm,
     mayFlow: judge === undefined && hasFlowingResults(method),
+    candidates: router.options.permitted.candidatesOf(method.name),
+    failsafe: router.options.failsafe.of(method),
+    comparesBlocks: !router.isAlone || namesItsBlock(method) || method.blockAt?.readsState === true,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Failsafe } from '../../routing/failsafe-table.ts';
 import type { AttemptOutcome, Outcome } from '../../upstreams/outcome.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { FlowingResponse } from '../../upstreams/transport/flowing-result.ts';
@@ -39,7 +40,10 @@ export interface Rule<Call> {
   ) => UpstreamResponse | Promise<UpstreamResponse | FlowingResponse>;
 }
 
-/** The hooks of the rules of a call, in the order of the rules. Undefined: no rule has the hook. */
+/**
+ * What calls of one method with the same access need: the hooks of their rules, in the order of the rules (undefined: no rule
+ * has the hook), and what the network file says of the method.
+ */
 export interface CallRules<Call> {
   readonly names: readonly string[];
   readonly admit: readonly NonNullable<Rule<Call>['admit']>[] | undefined;
@@ -52,10 +56,17 @@ export interface CallRules<Call> {
   readonly confirm: Rule<Call>['confirm'];
   /** A large result may be passed on while it arrives: the method has such results, and no rule judges them. */
   readonly mayFlow: boolean;
+  /** The upstreams that may get the call; undefined: all. */
+  readonly candidates: readonly Upstream[] | undefined;
+  /** Times and attempts. Undefined: the times of each upstream, and any number of attempts. */
+  readonly failsafe: Failsafe<Upstream> | undefined;
+  /** Whether the blocks that a call names are compared with those of upstreams: with one upstream, not for every method. */
+  readonly comparesBlocks: boolean;
 }
 
 /** The rules of a call that is not sent. */
 export const noRules = {
   ...{ names: [], admit: undefined, before: undefined, during: undefined, judge: undefined },
-  ...{ select: undefined, confirm: undefined, end: undefined, mayFlow: false },
+  ...{ select: undefined, confirm: undefined, end: undefined, mayFlow: false, candidates: undefined },
+  ...{ failsafe: undefined, comparesBlocks: false },
 } as const;

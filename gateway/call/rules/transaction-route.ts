@@ -135,11 +135,11 @@ function isWaitingForReceipt({ transaction, method }: Call): boolean {
 
 /** Sends the transaction to the candidates, except for those with too many others. @returns how many get it */
 function send(call: Call, pending: Set<Sent>): number {
-  const { router, failsafe, attempts } = call;
+  const { router, rules, attempts } = call;
   const { sent } = router;
   const selected = selectAll(call, clock.now());
   const free = selected.filter((upstream) => sent.unfinishedAt(upstream) < MAX_UNFINISHED);
-  const count = Math.max(0, (failsafe?.maxAttempts ?? Infinity) - attempts);
+  const count = Math.max(0, (rules.failsafe?.maxAttempts ?? Infinity) - attempts);
   const upstreams = (free.length > 0 ? free : selected).slice(0, count);
   for (const one of sendToAll(call, upstreams, call.cancellation)) pending.add(one);
   return upstreams.length;

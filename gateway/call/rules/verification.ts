@@ -164,8 +164,7 @@ function checkedBytes({ context }: Call): { readonly take: Work['take']; readonl
     take: (bytes) => {
       // Evidence may arrive for others after the check.
       if (isReleased) return;
-      if (bytes <= SMALL_BYTES) reservation?.takeInProgress(bytes);
-      else reservation?.take(bytes);
+      reservation?.take(bytes, bytes <= SMALL_BYTES);
       taken += bytes;
     },
     release: () => {

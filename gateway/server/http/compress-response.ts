@@ -4,7 +4,6 @@ import { gzip } from 'node:zlib';
 import { BufferList, byteLengthOf } from '../../jsonrpc/buffer-list.ts';
 import type { RpcResponse } from '../../jsonrpc/response.ts';
 import type { Reservation } from '../../memory/reservation.ts';
-import type { EncodedResponse } from './write-response.ts';
 
 const gzipAsync = promisify(gzip);
 
@@ -25,7 +24,7 @@ export async function compressResponse(
   response: ServerResponse,
   overBytes: number,
   reservation: Reservation,
-): Promise<EncodedResponse> {
+): Promise<RpcResponse> {
   response.setHeader('Vary', 'Accept-Encoding');
   const { body: whole } = rpcResponse;
   if (byteLengthOf(whole) <= overBytes || !acceptsGzip(request)) return rpcResponse;

@@ -13,40 +13,44 @@ export function keyOf({ authenticator }: RequestOptions, { target, headers }: In
   return keyPlaces === undefined ? target.key : sentKey(target.key, headers, keyPlaces, target.isWebSocket);
 }
 
-/** What the key may do; without a key, what the address may. @throws RpcError (or rejects with it) */
-export function accessOf(options: RequestOptions, request: IncomingRequest): KeyAccess | Promise<KeyAccess> {
-  const access = accessWithoutToken(options, request);
-  return access instanceof Promise
-    ? access.then((found) => narrowedAccess(options, request, found))
-    : narrowedAccess(options, request, access);
-}
-
-/** As `accessOf`, for a request that cannot have the token that narrows the key: a preflight. */
-export function accessWithoutToken(options: RequestOptions, request: IncomingRequest): KeyAccess | Promise<KeyAccess> {
-  const { target, headers } = request;
-  const address = options.proxies.addressOf(request);
+/**
+ * What the key may do; without a key, what the address may.
+ * @param mayHaveToken false: the request is a preflight, which cannot have the token that narrows its key
+ * @throws RpcError (or rejects with it)
+ */
+export function accessOf(
+  options: RequestOptions,
+  request: IncomingRequest,
+  mayHaveToken = true,
+): KeyAccess | Promise<KeyAccess> {
+  const { target, headers, clientConnection } = request;
+  const { authenticator, proxies } = options;
+  const address = proxies.addressOf(request);
   const key = keyOf(options, request);
   const publicAccess = target.network?.publicAccess;
   if (publicAccess !== undefined && isKeyless(key, headers)) return publicAccess.accessOf(address);
   const isInPath = key === target.key;
-  const digest = isInPath ? request.clientConnection.digestOf(target) : undefined;
-  return options.authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
+  const digest = isInPath ? clientConnection.digestOf(target) : undefined;
+  const found = authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
+  if (!mayHaveToken) return found;
+  if (found instanceof Promise) return found.then((access) => narrowed(options, request, access, key));
+  // Most keys have no tokens.
+  return found.tokens === undefined && authenticator.keyPlaces === undefined
+    ? found
+    : narrowed(options, request, found, key);
 }
 
-/** @throws RpcError (or rejects with it) */
-function narrowedAccess(
-  options: RequestOptions,
+/** The access of a key with the token beside it. @throws RpcError (or rejects with it) */
+function narrowed(
+  { authenticator, proxies }: RequestOptions,
   request: IncomingRequest,
   access: KeyAccess,
+  key: string,
 ): KeyAccess | Promise<KeyAccess> {
-  const { authenticator, proxies } = options;
-  // Most keys have no tokens.
-  if (access.tokens === undefined && authenticator.keyPlaces === undefined) return access;
-  const key = keyOf(options, request);
   const token = isToken(key) ? undefined : tokenBeside(key, request.headers);
   if (access.tokens !== undefined) return authenticator.withToken(access, token, proxies.addressOf(request));
   // Where headers may have keys and tokens, none is ignored.
-  if (token !== undefined && isToken(token)) throw differentKeys();
+  if (authenticator.keyPlaces !== undefined && token !== undefined && isToken(token)) throw differentKeys();
   return access;
 }
 

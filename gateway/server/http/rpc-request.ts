@@ -18,7 +18,7 @@ import type { Explanation } from '../../observability/explanation.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
 import { acceptsGzip, compressResponse } from './compress-response.ts';
 import type { IncomingRequest } from './client-connection.ts';
-import { accessOf, accessWithoutToken, checkAccess, recordRejection } from './find-caller.ts';
+import { accessOf, checkAccess, recordRejection } from './find-caller.ts';
 import { acceptsHtml, type Layer } from './layer.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions } from './request-options.ts';
@@ -72,7 +72,7 @@ async function privateNetworkOrigin(options: RpcRouteOptions, request: IncomingR
   const { privateNetworkOrigins }: ReplaceableConfig = network.config;
   if (originMatcher(privateNetworkOrigins)(origin)) return origin;
   try {
-    return namesOrigin(await accessWithoutToken(options, request), origin) ? origin : undefined;
+    return namesOrigin(await accessOf(options, request, false), origin) ? origin : undefined;
   } catch {
     return undefined;
   }

@@ -18,9 +18,6 @@ export const KEEP_ALIVE = `timeout=${KEEP_ALIVE_S}`;
 /** Bytes copied into the kernel at once, in about 0.1 ms. Smaller responses are written in one step. */
 const PART_BYTES = 262_144;
 
-/** A response whose body may be compressed. */
-export type EncodedResponse = RpcResponse;
-
 /**
  * Writes a response, in parts if it is large.
  * @param rpcResponse undefined: the body had only notifications, so 204 without a body is written
@@ -30,7 +27,7 @@ export type EncodedResponse = RpcResponse;
 export function writeResponse(
   response: ServerResponse,
   requestId: string,
-  rpcResponse: EncodedResponse | undefined,
+  rpcResponse: RpcResponse | undefined,
   explanation?: string,
   proof?: Proof,
 ): void {
@@ -149,7 +146,7 @@ function addAllowance(headers: string[], { limit, remaining, resetS }: NonNullab
 export function writeAccounted(
   { id, reservation, clientConnection }: IncomingRequest,
   response: ServerResponse,
-  encoded: EncodedResponse | undefined,
+  encoded: RpcResponse | undefined,
   explanation?: string,
   proof?: Proof,
 ): void {

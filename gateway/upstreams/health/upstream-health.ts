@@ -110,7 +110,7 @@ export class UpstreamHealth {
     return !this.circuit.isClosed && this.circuit.isOnlyOvertaken;
   }
 
-  /** Whether the upstream has responded since its circuit opened so. @param respondedAt by clock.now() */
+  /** Whether only hedges opened the circuit, and the upstream has responded since. @param respondedAt by clock.now() */
   isOvertaken(respondedAt: number): boolean {
     return this.isOnlyOvertaken && respondedAt > this.#since;
   }

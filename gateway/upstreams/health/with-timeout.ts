@@ -1,5 +1,12 @@
 import { clock, type Timer } from '../../clock/clock.ts';
-import { MIN_COUNTED_TIMEOUT_MS, TimedOut, type UpstreamFailure } from '../transport/upstream-response.ts';
+import { OwnedSteps } from '../../event-loop/owned-steps.ts';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
+import {
+  callerTimeout,
+  MIN_COUNTED_TIMEOUT_MS,
+  TimedOut,
+  type UpstreamFailure,
+} from '../transport/upstream-response.ts';
 
 /**
  * Waits for a promise at most `timeoutMs`. The work behind the promise continues, because others may wait for it.
@@ -17,6 +24,11 @@ export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number, mak
   } finally {
     clock.clearTimeout(timer);
   }
+}
+
+/** Steps of the work for a call, which waits for its turns up to its deadline. */
+export function stepsUntil(deadline: number, owner: string): OwnedSteps {
+  return new OwnedSteps(owner, turnBudget, (turn) => withTimeout(turn, deadline - clock.now(), callerTimeout));
 }
 
 /** Whether a call ended because its caller had less time than the upstream, or because it was not sent. */

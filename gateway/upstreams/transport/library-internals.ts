@@ -3,8 +3,8 @@ import type { WebSocket } from 'ws';
 import { loadPackage } from '../../config/load-package.ts';
 
 /*
- * The only file of this room that uses what undici and ws do not document. It was tested with undici 7.30.2 and ws 8.21.0.
- * test/upstreams/transport/library-internals.test.ts holds for each part.
+ * Parts of undici and ws that they do not document: no other file of upstreams/ uses any. They were tested with undici 7.30.2
+ * and ws 8.21.0. test/upstreams/transport/library-internals.test.ts fails when one of them changes.
  */
 
 /**

@@ -132,6 +132,13 @@ export class TimedOut extends UpstreamFailure {
   }
 }
 
+/** Timeout of a call that waited for other calls of its owner. */
+export function callerTimeout(): TimedOut {
+  const failure = new TimedOut();
+  failure.isCallerTimeout = true;
+  return failure;
+}
+
 /** The call waited for a slot during its whole time limit, and was not sent. */
 export class NoFreeSlot extends UpstreamFailure {
   override isCallerTimeout = true;

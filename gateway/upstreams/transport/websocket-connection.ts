@@ -18,6 +18,8 @@ import { PendingRequest } from './pending-request.ts';
 import type { SentRequest } from './transport.ts';
 
 export interface WebSocketConnectionOptions {
+  /** Name of the upstream. */
+  readonly name: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly tls?: ConnectOptions['tls'];
@@ -101,10 +103,10 @@ export class WebSocketConnection {
 
   /** @param onEnd called once; `hasOpened`: whether the handshake succeeded */
   constructor(
-    { url, headers, tls, connector, responseMaxBytes, memory, times, ...events }: WebSocketConnectionOptions,
+    { name, url, headers, tls, connector, responseMaxBytes, memory, times, ...events }: WebSocketConnectionOptions,
     onEnd: (hasOpened: boolean, failure: UpstreamFailure) => void,
   ) {
-    this.#owner = turnsFor(undefined, url.host);
+    this.#owner = turnsFor(undefined, name);
     this.#times = times;
     this.#onNotification = events.onNotification;
     this.#onEnd = onEnd;
@@ -122,8 +124,11 @@ export class WebSocketConnection {
         this.#handleOpen();
       })
       .on('upgrade', ({ socket }) => {
-        this.#watchFraming(socket);
-        if (memory !== undefined) this.#incoming = new IncomingMessageBytes(socket, memory);
+        // A listener for data makes the socket flow. ws adds its own before `open`, and before that puts back what was read.
+        this.#socket.once('open', () => {
+          this.#watchFraming(socket);
+          if (memory !== undefined) this.#incoming = new IncomingMessageBytes(socket, memory);
+        });
       })
       .on('message', (data) => {
         this.#framingBytes -= (1 + MAX_FRAMING_SHARE) * (data as Buffer).length;
@@ -216,11 +221,12 @@ export class WebSocketConnection {
     else if (this.#pending.size === 1 && this.#abandonedIds.size === 0) this.#settleAll({ status: 200, body });
   }
 
-  /** Control frames and empty fragments have no limit in ws. Called before ws reads the bytes. */
+  /** Control frames and empty fragments have no limit in ws. */
   #watchFraming(socket: Socket): void {
     let lastBytes = 0;
     let framedAt = clock.now();
-    socket.on('data', ({ length }: Buffer) => {
+    // Before ws reads the bytes.
+    socket.prependListener('data', ({ length }: Buffer) => {
       const incomplete = incompleteBytesOf(this.#socket);
       const now = clock.now();
       this.#framingBytes += lastBytes - (now - framedAt) * FRAMING_BYTES_PER_MS;

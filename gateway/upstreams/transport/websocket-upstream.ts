@@ -13,6 +13,8 @@ import { NotificationFlood, WebSocketConnection, type ConnectionTimes } from './
 import { withSlot } from './with-slot.ts';
 
 export interface WebSocketUpstreamOptions extends ConnectOptions {
+  /** Name of the upstream. */
+  readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Limit for a response. A larger one ends the connection and is an upstream failure. */

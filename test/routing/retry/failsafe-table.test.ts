@@ -15,7 +15,7 @@ function tableOf(failsafe: object, first: object = {}, settingMs?: number) {
   ];
   const config = configOf('base', { methods: ['eth', 'debug_*', 'bor_*', 'trace_*'], failsafe, upstreams });
   const all = config.upstreams.map((upstream) => ({ config: upstream }));
-  const table = new FailsafeTable(config, [specOf('eth_call')], all, settingMs, 15_000);
+  const table = new FailsafeTable(config, all, settingMs, 15_000);
   return {
     table,
     times: (name: string) => all.map((upstream) => table.of(specOf(name)).timeoutMs.get(upstream)),
@@ -89,12 +89,6 @@ describe('a value', () => {
     const first = { failsafe: { 'eth_*': { hedgeAfterMs: 'off' } } };
     expect(tableOf({ eth_call: { hedgeAfterMs: 20 } }, first).hedges('eth_call')).toEqual(['off', 20]);
   });
-});
-
-it('is resolved once for each method, also for one that a wildcard opens', () => {
-  const { table } = tableOf({ 'debug_*': { maxAttempts: 2 } });
-  expect(table.of(specOf('eth_call'))).toBe(table.of(specOf('eth_call')));
-  expect(table.of(specOf('debug_traceCall'))).toBe(table.of(specOf('debug_traceCall')));
 });
 
 it('has hedges, unless they are off and no entry has a delay', () => {

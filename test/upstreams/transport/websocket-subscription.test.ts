@@ -14,7 +14,7 @@ import { CHAIN_ID } from '../../routing/with-nodes.ts';
 /** A subscription at a node, for which the response to one method is held until `release`. */
 async function open(heldMethod: string) {
   const node = await startFakeWebSocketNode(CHAIN_ID);
-  const upstream = new WebSocketUpstream({ url: node.url, headers: {}, responseMaxBytes: 1_000_000 });
+  const upstream = new WebSocketUpstream({ name: 'node', url: node.url, headers: {}, responseMaxBytes: 1_000_000 });
   onTestFinished(async () => {
     await upstream.close();
     await node.stop();

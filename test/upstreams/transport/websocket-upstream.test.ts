@@ -278,10 +278,7 @@ describe('a response over WebSocket', () => {
     const body = Buffer.from(
       `{"x":${list},"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1"}}`,
     );
-    const received: number[] = [];
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
+    const { server, connection, received } = await withNotifications(2 * body.length);
     server.on('connection', (socket, { socket: raw }) => {
       socket.on('message', () => {
         raw.cork();
@@ -290,23 +287,26 @@ describe('a response over WebSocket', () => {
         raw.uncork();
       });
     });
-    const connection = new WebSocketConnection(
-      {
-        url: new URL(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`),
-        headers: {},
-        responseMaxBytes: 2 * body.length,
-        times: { handshakeMs: 20_000, pingMs: 20_000, pongMs: 20_000, idleMs: 60_000 },
-        onNotification: ({ length }) => received.push(length),
-      },
-      () => undefined,
-    );
-    onTestFinished(() => {
-      connection.close();
-    });
     const call = connection.send({ id: 1, body: '{}', deadline: Infinity });
     call.catch(() => undefined);
     await eventually(() => received.length === 2);
     expect(received[0]).toBe(body.length);
+  });
+
+  it('that arrives with the response to the handshake is read', async () => {
+    const { server, received } = await withNotifications(1_000);
+    const first = '{"jsonrpc":"2.0","method":"eth_subscription","params":{}}';
+    const second = '{"jsonrpc":"2.0","method":"eth_subscription","params":{"result":"0x1"}}';
+    server.on('headers', (_, { socket }) => {
+      socket.cork();
+    });
+    server.on('connection', (socket, { socket: raw }) => {
+      socket.send(first);
+      raw.uncork();
+      socket.send(second);
+    });
+    await eventually(() => received.includes(second.length));
+    expect(received).toEqual([first.length, second.length]);
   });
 
   it('that is large and arrives too late fails no other call', async () => {
@@ -434,9 +434,38 @@ describe('a handshake', () => {
 });
 
 /** The transport without a gateway, with short times. */
+/** A connection to a server, with the length of each notification that it has received. */
+async function withNotifications(responseMaxBytes: number) {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const received: number[] = [];
+  const connection = new WebSocketConnection(
+    {
+      name: 'node',
+      url: new URL(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`),
+      headers: {},
+      responseMaxBytes,
+      times: { handshakeMs: 20_000, pingMs: 20_000, pongMs: 20_000, idleMs: 60_000 },
+      onNotification: ({ length }) => received.push(length),
+    },
+    () => undefined,
+  );
+  onTestFinished(() => {
+    connection.close();
+    server.close();
+  });
+  return { server, connection, received };
+}
+
 async function startTransport(times: Partial<ConnectionTimes>) {
   const node = await startFakeWebSocketNode(CHAIN_ID);
-  const upstream = new WebSocketUpstream({ url: node.url, headers: {}, responseMaxBytes: 1_000_000, times });
+  const upstream = new WebSocketUpstream({
+    name: 'node',
+    url: node.url,
+    headers: {},
+    responseMaxBytes: 1_000_000,
+    times,
+  });
   onTestFinished(async () => {
     await upstream.close();
     await node.stop();
