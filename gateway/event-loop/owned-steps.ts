@@ -19,12 +19,21 @@ export class OwnedSteps {
   /** Waits between two steps if needed. @returns undefined to continue at once, or a promise to await first */
   next(): Promise<void> | undefined {
     this.charge();
-    return this.#budget.next(this.#owner)?.then(this.#resumed);
+    return this.#budget.next(this.#owner)?.then(this.resumed);
   }
 
   /** The same between two of many short steps, which are charged together. */
   afterSlice(): Promise<void> | undefined {
     return clock.now() - this.#startedAt < SLICE_MS ? undefined : this.next();
+  }
+
+  /** Lets what the last step has resumed run, which counts for the owner too, and waits as `afterSlice`. */
+  async afterResumed(): Promise<void> {
+    // The next tick runs after all microtasks.
+    await new Promise<void>((resolve) => {
+      process.nextTick(resolve);
+    });
+    await this.afterSlice();
   }
 
   /** Charges the time of the last step. */
@@ -34,7 +43,8 @@ export class OwnedSteps {
     this.#startedAt = now;
   }
 
-  readonly #resumed = (): void => {
+  /** Begins a step after a wait, whose time does not count. */
+  readonly resumed = (): void => {
     this.#budget.begin();
     this.#startedAt = clock.now();
   };
