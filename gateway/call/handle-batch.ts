@@ -75,7 +75,6 @@ export async function handleBatch(
     new Promise((resolve) => {
       callEnded = resolve;
     });
-  /** Never rejects. */
   const finish = async (index: number, item: BatchItem, response: Promise<RpcResponse | undefined>): Promise<void> => {
     try {
       add(index, item, await response);
@@ -87,8 +86,7 @@ export async function handleBatch(
     callEnded?.();
   };
 
-  const owner = account.payer.name;
-  const steps = new OwnedSteps(owner);
+  const steps = new OwnedSteps(account.payer.name);
   for (const [index, item] of items.entries()) {
     const pause = steps.afterSlice();
     if (pause !== undefined) await pause;
@@ -103,6 +101,7 @@ export async function handleBatch(
       steps.charge();
       await untilCallEnded();
       steps.resumed();
+      await steps.next();
     }
     const response = handle(item);
     if (response instanceof Promise) {
@@ -120,7 +119,7 @@ export async function handleBatch(
   if (defect !== undefined) throw defect;
   return joinBodies(
     bodies.filter((body) => body !== undefined),
-    owner,
+    account.payer.name,
   );
 }
 
