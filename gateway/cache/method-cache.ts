@@ -59,10 +59,14 @@ export class MethodCache {
     return cache !== undefined && requestedBlockOf(cache, params).kind !== 'none';
   }
 
-  /** @param text of the parameters, as JSON @returns the result, if memory has a valid one */
-  find(text: string): CachedResponse | undefined {
+  /** The key of a call in memory, for the functions below. @param text of the parameters, as JSON */
+  keyOf(text: string): string {
+    return this.#prefix + text;
+  }
+
+  /** The result, if memory has a valid one. */
+  find(key: string): CachedResponse | undefined {
     const { cache, chain, final, count } = this.#options;
-    const key = this.#prefix + text;
     const entry = cache.get(key);
     if (entry === undefined) return undefined;
     const now = clock.now();
@@ -77,20 +81,19 @@ export class MethodCache {
     if (!isChecked) return undefined;
     const isFinal =
       validity.while === 'canonical' && validity.finalizesAt !== undefined && final.includes(validity.finalizesAt, now);
-    if (isFinal) this.#storePermanently(text, result, proof);
+    if (isFinal) this.#storePermanently(key, result, proof);
     count('hit');
     return { kind: 'cached', result, proof };
   }
 
   /**
    * Counts a call that is sent to upstreams, because neither memory nor the shared cache has its result.
-   * @param text of the parameters, as JSON
    * @returns for `store`
    */
-  missed(text: string): MissedCall {
+  missed(key: string): MissedCall {
     const { cache, final, count } = this.#options;
     count('miss');
-    return { generation: final.generation, isRequestedAgain: cache.isRequestedAgain(this.#prefix + text) };
+    return { generation: final.generation, isRequestedAgain: cache.isRequestedAgain(key) };
   }
 
   /**
@@ -101,67 +104,67 @@ export class MethodCache {
    */
   store(
     params: readonly unknown[],
-    text: string,
+    key: string,
     response: UpstreamResponse,
     headHash: string | undefined,
     { generation, isRequestedAgain }: MissedCall,
   ): string | Buffer | undefined {
     if (generation !== this.#options.final.generation) return undefined;
     if (response.kind === 'error' || (response.kind === 'result' && isEmptyResult(response.result))) return undefined;
-    const validity = this.#validityOf(params, response, headHash);
-    if (validity === undefined || (validity.while === 'head' && !isRequestedAgain)) return undefined;
+    const validity = this.#validityOf(params, response, headHash, isRequestedAgain);
+    if (validity === undefined) return undefined;
     const result = response.kind === 'large' ? Buffer.concat(response.parts) : toShared(response);
     const { proof } = response;
-    if (validity.while === 'always') this.#storePermanently(text, result, proof);
+    if (validity.while === 'always') this.#storePermanently(key, result, proof);
     // What was forgotten meanwhile stays so.
-    else this.#storeInMemory(text, result, validity, proof, generation);
+    else this.#storeInMemory(key, result, validity, proof, generation);
     return result;
   }
 
   #storeInMemory(
-    text: string,
+    key: string,
     result: string | Buffer,
     validity: Validity,
     proof: Proof | undefined,
     generation = this.#options.final.generation,
   ): void {
-    this.#options.cache.set(this.#prefix + text, { result, validity, generation, proof });
+    this.#options.cache.set(key, { result, validity, generation, proof });
   }
 
   /** The durable cache has no proofs, so that verified results are in memory only. */
-  #storePermanently(text: string, result: string | Buffer, proof: Proof | undefined): void {
+  #storePermanently(key: string, result: string | Buffer, proof: Proof | undefined): void {
     const { durable } = this.#options;
-    this.#storeInMemory(text, result, { while: 'always' }, proof);
+    this.#storeInMemory(key, result, { while: 'always' }, proof);
     if (proof !== undefined || durable === undefined) return;
-    const key = this.#durableKey(text);
-    if (key !== undefined) durable.set(key, result);
+    const durableKey = this.#durableKey(key);
+    if (durableKey !== undefined) durable.set(durableKey, result);
   }
 
   /** @returns the result as JSON, if the durable cache has it; undefined: it can have no result of these parameters */
-  findDurable(params: readonly unknown[], text: string): Promise<string | Buffer | undefined> | undefined {
+  findDurable(params: readonly unknown[], key: string): Promise<string | Buffer | undefined> | undefined {
     const { durable, chain, spec } = this.#options;
     if (durable === undefined) return undefined;
     const requested = requestedBlockOf(spec.cache ?? 'head', params);
     if (requested.kind === 'head' || requested.kind === 'none') return undefined;
     // After a pause, the chain is checked first.
     chain.markUsed(clock.now());
-    return this.#readDurable(durable, requested, text);
+    return this.#readDurable(durable, requested, key);
   }
 
   async #readDurable(
     durable: DurableCache,
     requested: RequestedBlock,
-    text: string,
+    key: string,
   ): Promise<string | Buffer | undefined> {
     const { final, count } = this.#options;
     if (durable.kind === 'disk') await final.opening();
     if (requested.kind === 'number' && !this.#isFinal(requested.number)) return undefined;
-    const key = this.#durableKey(text);
-    if (key === undefined) return undefined;
+    const durableKey = this.#durableKey(key);
+    if (durableKey === undefined) return undefined;
     const { generation } = final;
-    const result = await durable.get(key);
+    const result = await durable.get(durableKey);
     if (result === undefined || generation !== final.generation || this.#isOnOtherBranch(result)) return undefined;
-    this.#storeInMemory(text, result, { while: 'always' }, undefined);
+    this.#storeInMemory(key, result, { while: 'always' }, undefined);
     count(durable.kind);
     return result;
   }
@@ -176,9 +179,10 @@ export class MethodCache {
   }
 
   /** The parameters are hashed, because they may be long and private. Undefined: shared entries are not used now. */
-  #durableKey(text: string): string | undefined {
+  #durableKey(key: string): string | undefined {
     const { final, spec } = this.#options;
     const id = final.sharedId(clock.now());
+    const text = key.slice(this.#prefix.length);
     return id && `${this.#durablePrefix}${id}:${spec.name}:${hash('sha256', text, 'base64url')}`;
   }
 
@@ -186,6 +190,7 @@ export class MethodCache {
     params: readonly unknown[],
     response: UpstreamResponse,
     headHash: string | undefined,
+    isRequestedAgain: boolean,
   ): Validity | undefined {
     const { spec } = this.#options;
     if (spec.cache === undefined) return undefined;
@@ -195,7 +200,7 @@ export class MethodCache {
       case 'none':
         return undefined;
       case 'head':
-        return this.#validityAtHead(block, response, headHash);
+        return isRequestedAgain ? this.#validityAtHead(block, response, headHash) : undefined;
       case 'in-result':
         return block === undefined ? undefined : this.#validityAtBlock(block.hash, block.number);
       case 'hash':

@@ -3,6 +3,7 @@ import { gatehouse, turnsFor, type Account } from '../admission/account.ts';
 import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import type { Log } from '../config/log.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Reservation } from '../memory/reservation.ts';
@@ -20,7 +21,6 @@ import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { CoalescedCall } from './coalesce.ts';
-import type { DeduplicatedCalls } from './deduplicate.ts';
 import type { CallResponse, NetworkMethodOf, NetworkOf } from './network.ts';
 import type { BodyVerification, CallVerification } from './verification.ts';
 import type { Router } from './router.ts';
@@ -60,6 +60,9 @@ export type Serve = (call: Call, context: CallContext) => CallResponse | Promise
 export type Network = NetworkOf<Serve>;
 export type NetworkMethod = NetworkMethodOf<Serve>;
 
+/** Responses to the calls that a batch has more than once, by name and parameters. Undefined: the call is not sent yet. */
+export type Duplicates = Map<string, Promise<NetworkResponse> | NetworkResponse | undefined>;
+
 /** The caller of one body and the bounds of its calls. The key is already authenticated. */
 export interface CallContext {
   readonly network: Network;
@@ -74,8 +77,8 @@ export interface CallContext {
   /** Print the record of each call; empty for most bodies. */
   readonly printers: readonly RecordPrinter[];
   readonly log: Log;
-  /** The duplicates of the batch; undefined if it has none. */
-  readonly deduplicated?: DeduplicatedCalls;
+  /** Undefined: the body has no calls more than once. */
+  readonly duplicates?: Duplicates;
   /** Bytes that remain for large results in the response to the batch. */
   readonly batchBudget?: { bytes: number; readonly maxBytes: number };
   /** A large result of a call alone may be passed on while it arrives. */

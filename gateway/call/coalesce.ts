@@ -4,6 +4,7 @@ import type { NetworkResponse } from '../cache/response-cache.ts';
 import { InFlightMap } from '../collections/in-flight-map.ts';
 import { InFlightSet } from '../collections/in-flight-set.ts';
 import { limitReasons, RpcError } from '../jsonrpc/errors.ts';
+import type { CallRecord } from '../observability/call-record.ts';
 import { Cancellation, Cancelled, type Cancellable } from '../upstreams/transport/cancellation.ts';
 import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
 
@@ -34,8 +35,8 @@ export interface Participant {
   readonly deadline: number;
   readonly caller: Cancellation;
   readonly owner?: Account | undefined;
-  /** Called if the call joins another one. */
-  readonly onCoalesced?: (() => void) | undefined;
+  /** Record of a caller's call. */
+  readonly record?: CallRecord | undefined;
 }
 
 /**
@@ -68,7 +69,7 @@ export class CoalescedCalls {
       const joined = this.#find(name, participant);
       if (joined === undefined) return this.#begin(name, participant, send);
       this.#onCoalesced();
-      participant.onCoalesced?.();
+      participant.record?.cached('coalesced');
       const isLate: boolean = !hasRepeated && clock.now() - joined.startedAt > LATE_JOIN_MS;
       try {
         return await joined.wait(participant);

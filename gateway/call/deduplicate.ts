@@ -1,46 +1,18 @@
-import type { NetworkResponse } from '../cache/response-cache.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import { Call, type Duplicates } from './call.ts';
 
-type CachedOrPending = Promise<NetworkResponse> | NetworkResponse;
-
-interface BatchedCall {
-  readonly name: string;
-  /** The parameters as JSON. */
-  readonly text: string;
-  readonly served: { readonly isCoalescable: boolean } | undefined;
-}
-
-/** Sends identical calls of one batch to upstreams once. Each call still gets a response under its own id. */
-export class DeduplicatedCalls {
-  readonly #responses: Map<string, CachedOrPending | undefined>;
-
-  private constructor(responses: Map<string, CachedOrPending | undefined>) {
-    this.#responses = responses;
+/** Finds the identical calls of a batch, which are sent once. Undefined: it has none. */
+export async function findDuplicates(items: readonly unknown[]): Promise<Duplicates | undefined> {
+  if (items.length < 2) return undefined;
+  /** Texts, which exist already. The same parameters of another method only cost an entry. */
+  const seen = new Set<string>();
+  const duplicates: Duplicates = new Map();
+  for (const item of items) {
+    const pause = timeSlicer.next();
+    if (pause !== undefined) await pause;
+    if (!(item instanceof Call) || item.served?.isCoalescable !== true) continue;
+    if (seen.has(item.text)) duplicates.set(item.name + item.text, undefined);
+    else seen.add(item.text);
   }
-
-  /** @returns undefined if the batch has no duplicates */
-  static async among(items: readonly (BatchedCall | { rejection: unknown })[]): Promise<DeduplicatedCalls | undefined> {
-    if (items.length < 2) return undefined;
-    const seen = new Set<string>();
-    const duplicates = new Map<string, undefined>();
-    for (const item of items) {
-      const pause = timeSlicer.next();
-      if (pause !== undefined) await pause;
-      if ('rejection' in item || item.served?.isCoalescable !== true) continue;
-      const key = item.name + item.text;
-      if (seen.has(key)) duplicates.set(key, undefined);
-      else seen.add(key);
-    }
-    return duplicates.size === 0 ? undefined : new DeduplicatedCalls(duplicates);
-  }
-
-  /** Returns the response to a call that can be coalesced. Duplicates get the response to the first identical call. */
-  response({ name, text }: BatchedCall, request: () => CachedOrPending): CachedOrPending {
-    const key = name + text;
-    const existing = this.#responses.get(key);
-    if (existing !== undefined || !this.#responses.has(key)) return existing ?? request();
-    const response = request();
-    this.#responses.set(key, response);
-    return response;
-  }
+  return duplicates.size === 0 ? undefined : duplicates;
 }

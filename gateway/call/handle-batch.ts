@@ -1,12 +1,11 @@
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
-import { turnBudget } from '../event-loop/turn-budget.ts';
 import { BufferList, buffersOf, byteLengthOf, type Body } from '../jsonrpc/buffer-list.ts';
 import type { InvalidItem } from '../jsonrpc/envelope.ts';
 import { batchBytesRejection } from '../jsonrpc/errors.ts';
 import { rejectionResponse, type RpcResponse } from '../jsonrpc/response.ts';
 import { Call, type CallContext } from './call.ts';
 import { checkOnce } from './check.ts';
-import { DeduplicatedCalls } from './deduplicate.ts';
+import { findDuplicates } from './deduplicate.ts';
 import { begun } from './events.ts';
 import { handleCall } from './handle-call.ts';
 import { rejectRequest, respondWithError } from './respond.ts';
@@ -34,22 +33,17 @@ export async function handleBatch(
   context: CallContext,
   { maxResponseBytes, concurrency }: BatchLimits,
 ): Promise<RpcResponse | undefined> {
-  const deduplicated = await DeduplicatedCalls.among(items);
+  const duplicates = await findDuplicates(items);
   // The same object, because subscriptions identify the message that opened them by its context.
   Object.assign(context, {
     batchBudget: { bytes: maxResponseBytes, maxBytes: maxResponseBytes },
-    ...(deduplicated && { deduplicated }),
+    ...(duplicates && { duplicates }),
   });
   const { network, access } = context;
   const { account, record, token } = access;
   const { batch: units } = network.otherUnits;
   if (units > 0) network.otherMethods.usage.add(record.id, units, undefined, 0, token !== undefined);
-  const owner = account.payer.name;
   const bodies: (Body | undefined)[] = items.map(() => undefined);
-  const workers: Promise<void>[] = [];
-  /** Workers, the first one included. */
-  let workerCount = 1;
-  let next = 0;
   /** Bytes of the responses so far, those that are replaced by an error included. */
   let length = 0;
   let defect: unknown;
@@ -74,47 +68,58 @@ export async function handleBatch(
       ? handleCall(item, context)
       : rejectRequest(item.id, item.rejection, context, network.otherUnits.rejected);
   };
-  /** Handles one call after the other, until all have begun. A call without upstream ends at once. */
-  const work = async (hasOwnSlot: boolean): Promise<void> => {
+
+  let inProgress = 0;
+  let callEnded: (() => void) | undefined;
+  const untilCallEnded = (): Promise<void> =>
+    new Promise((resolve) => {
+      callEnded = resolve;
+    });
+  const finish = async (index: number, item: BatchItem, response: Promise<RpcResponse | undefined>): Promise<void> => {
     try {
-      while (next < items.length && defect === undefined) {
-        const turn = turnBudget.next(owner);
-        if (turn !== undefined) await turn;
-        const index = next++;
-        const item = items[index];
-        if (item === undefined) return;
-        if (isLarge && item instanceof Call) {
-          turnBudget.run(owner, checkOnce.bind(undefined, item, context.access));
-          await turnBudget.next(owner);
-        }
-        const response = turnBudget.run(owner, () => {
-          const handled = handle(item);
-          if (!(handled instanceof Promise)) add(index, item, handled);
-          return handled;
-        });
-        if (!(response instanceof Promise)) continue;
-        addWorker();
-        add(index, item, await response);
-      }
+      add(index, item, await response);
     } catch (error) {
       defect ??= error;
-    } finally {
-      if (hasOwnSlot) account.requests.leave(account);
     }
+    // The slot of the request is for the last one.
+    if (--inProgress > 0) account.requests.leave(account);
+    callEnded?.();
   };
-  const addWorker = (): void => {
-    if (next >= items.length || workerCount >= concurrency || !account.requests.tryEnter(account)) return;
-    // Before the worker, which begins others.
-    workerCount++;
-    workers.push(work(true));
-  };
-  await work(false);
-  for (const worker of workers) await worker;
+
+  const steps = new OwnedSteps(account.payer.name);
+  for (const [index, item] of items.entries()) {
+    const pause = steps.afterSlice();
+    if (pause !== undefined) await pause;
+    if (isLarge && item instanceof Call) {
+      checkOnce(item, context.access);
+      await steps.next();
+    }
+    let hasSlot = false;
+    while (inProgress > 0) {
+      hasSlot = inProgress < concurrency && account.requests.tryEnter(account);
+      if (hasSlot) break;
+      steps.charge();
+      await untilCallEnded();
+      steps.resumed();
+      await steps.next();
+    }
+    const response = handle(item);
+    if (response instanceof Promise) {
+      inProgress++;
+      void finish(index, item, response);
+    } else {
+      if (hasSlot) account.requests.leave(account);
+      add(index, item, response);
+    }
+    if (defect !== undefined) break;
+  }
+  steps.charge();
+  while (inProgress > 0) await untilCallEnded();
   // eslint-disable-next-line @typescript-eslint/only-throw-error -- passes on what a call threw
   if (defect !== undefined) throw defect;
   return joinBodies(
     bodies.filter((body) => body !== undefined),
-    owner,
+    account.payer.name,
   );
 }
 

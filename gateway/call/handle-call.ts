@@ -87,12 +87,16 @@ export function layersOf(
   return isCoalescable ? oncePerBatch(current) : current;
 }
 
-/** Layer that gets one response for the duplicates of a batch. */
+/** Layer that gets one response for the duplicates of a batch, each of which has an id of its own. */
 function oncePerBatch(next: Send): Send {
-  return (call, context) =>
-    context.deduplicated === undefined
-      ? next(call, context)
-      : context.deduplicated.response(call, () => next(call, context));
+  return (call, context) => {
+    const { duplicates } = context;
+    const key = duplicates && call.name + call.text;
+    if (key === undefined || !duplicates?.has(key)) return next(call, context);
+    const response = duplicates.get(key) ?? next(call, context);
+    duplicates.set(key, response);
+    return response;
+  };
 }
 
 /** Layer of a worker that may lack blocks that others have served: it learns them first, if the result depends on them. */
@@ -128,7 +132,7 @@ function findOrForward(
   cache: MethodCache | undefined,
 ): MaybePromise<NetworkResponse> {
   const { verification } = call;
-  const name = nameOf(call);
+  const name = cache === undefined ? `${call.method.name} ${nameOf(call)}` : cache.keyOf(nameOf(call));
   const cached = cache?.find(name);
   if (cached !== undefined && (verification === undefined || isEnough(cached.proof, verification))) {
     call.record?.cached('hit');
@@ -142,15 +146,15 @@ function findOrForward(
 }
 
 /** Stores the response in the cache, unless the durable one has it. @throws RpcError, Cancelled (rejects with it) */
-async function forwardThrough(cache: MethodCache, call: Call, name: string): Promise<NetworkResponse> {
+async function forwardThrough(cache: MethodCache, call: Call, key: string): Promise<NetworkResponse> {
   const { params, verification } = call;
-  const durable = verification === undefined ? cache.findDurable(params, name) : undefined;
+  const durable = verification === undefined ? cache.findDurable(params, key) : undefined;
   const found = durable && (await durable);
   if (found !== undefined) {
     call.record?.cached('hit');
     return { kind: 'cached', result: found };
   }
-  const missed = cache.missed(name);
+  const missed = cache.missed(key);
   call.isRequestedAgain = missed.isRequestedAgain;
   call.record?.cached(cache.isCacheable(params) ? 'miss' : 'not-cacheable');
   const response = await forward(call);
@@ -158,7 +162,7 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
   const isUnproven = response.kind !== 'flowing' && response.proof === 'no' && call.method.provenAs !== undefined;
   if (response.kind === 'flowing' || isUnproven) return response;
   // The cached JSON is reused, so that the result is serialised once.
-  const result = cache.store(params, name, response, call.headHash, missed);
+  const result = cache.store(params, key, response, call.headHash, missed);
   if (result === undefined) return response;
   return verification === undefined ? { kind: 'cached', result } : { kind: 'cached', result, proof: response.proof };
 }

@@ -62,7 +62,8 @@ export class RangeCall {
 
   async #send(part: Call, caller: Cancellation): Promise<NetworkResponse> {
     if (!canCoalesce(this.call.method)) return sendAlone(part, caller);
-    const response = await sendCoalesced(part, nameOf(part), this.context, caller, forward);
+    const name = `${part.method.name} ${nameOf(part)}`;
+    const response = await sendCoalesced(part, name, this.context, caller, forward);
     if (part.verification !== undefined) this.proof = weaker(this.proof, complete(response).proof ?? 'no');
     return response;
   }

@@ -12,7 +12,7 @@ export function nameOf({ text, verification }: Call): string {
 
 /**
  * Sends a call of a caller, or joins an identical one in progress.
- * @param name from `nameOf`
+ * @param name of the call among those of its network
  * @param caller cancels the call, unless others have joined it
  * @throws RpcError, Cancelled (rejects with it)
  */
@@ -23,12 +23,9 @@ export function sendCoalesced(
   caller: Cancellation,
   send: (call: Call) => Promise<NetworkResponse>,
 ): Promise<NetworkResponse> {
-  const { method, deadline, owner } = call;
-  const onCoalesced = (): void => {
-    call.record?.cached('coalesced');
-  };
-  const participant = { deadline, caller, owner, onCoalesced };
-  return network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
+  const { deadline, owner, record } = call;
+  const participant = { deadline, caller, owner, record };
+  return network.coalesced.request(name, participant, (coalesced) => {
     call.coalesced = coalesced;
     call.cancellation = coalesced.cancellation;
     return send(call);

@@ -82,7 +82,7 @@ export async function followCache({
     /** Serves a result of the upstream, stores it and finds it again. */
     store: (method: string, params: readonly unknown[], result: unknown, headHash = poller.view.head?.hash) => {
       const cache = cacheOf(method);
-      const text = JSON.stringify(params);
+      const key = cache.keyOf(JSON.stringify(params));
       const response = responseOf(result);
       const call = {
         method: specOf(method),
@@ -92,8 +92,8 @@ export async function followCache({
         sentAt: -Infinity,
       };
       recordServed(poller, upstream, call, response, clock.now());
-      cache.store(params, text, response, headHash, { generation: final.generation, isRequestedAgain: true });
-      const find = (): string | undefined => cache.find(text)?.result.toString();
+      cache.store(params, key, response, headHash, { generation: final.generation, isRequestedAgain: true });
+      const find = (): string | undefined => cache.find(key)?.result.toString();
       return { find, first: find() };
     },
     waitForHead: (block: ScriptedBlock) =>
@@ -128,12 +128,12 @@ export async function callThroughCache(
   params: readonly unknown[],
   request: (sentTo: SentTo) => Promise<UpstreamResponse>,
 ): Promise<UpstreamResponse | CachedResponse> {
-  const text = JSON.stringify(params);
-  const found = cache.find(text)?.result ?? (await cache.findDurable(params, text));
+  const key = cache.keyOf(JSON.stringify(params));
+  const found = cache.find(key)?.result ?? (await cache.findDurable(params, key));
   if (found !== undefined) return { kind: 'cached', result: found };
-  const missed = cache.missed(text);
+  const missed = cache.missed(key);
   const sentTo: SentTo = { headHash: undefined };
   const response = await request(sentTo);
-  const result = cache.store(params, text, response, sentTo.headHash, missed);
+  const result = cache.store(params, key, response, sentTo.headHash, missed);
   return result === undefined ? response : { kind: 'cached', result };
 }

@@ -66,7 +66,7 @@ it('a permanently valid result of one gateway is a hit in another', async () => 
   const cache = other.cacheOf('eth_getStorageAt');
   expect(await callThroughCache(cache, atFinal, noUpstream)).toEqual({ kind: 'cached', result: JSON.stringify(word) });
   // The second gateway has it in memory now.
-  expect(cache.find(JSON.stringify(atFinal))?.result).toBe(JSON.stringify(word));
+  expect(cache.find(cache.keyOf(JSON.stringify(atFinal)))?.result).toBe(JSON.stringify(word));
   expect(other.counted).toEqual({ hit: 1, disk: 0, redis: 1, miss: 0 });
   const [name = ''] = (await redis.cli('KEYS', 'gatehouse:answer:*')).split('\n');
   expect(name).toMatch(/^gatehouse:answer:\d+\.\d+\.\d+:test:7:[\da-f-]{36}:eth_getStorageAt:[\w-]{43}$/);

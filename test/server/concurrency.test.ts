@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import { listKeys } from '../../gateway/auth/stores/key-store.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
@@ -106,6 +108,30 @@ describe('requests of one key in flight, above its concurrency', () => {
     release();
     release();
     expect((await batch).status).toBe(200);
+  });
+
+  it('wait for the slot of the first call of a batch that ends', async () => {
+    const { arrived, release, url, path } = await withConcurrency(2);
+    const batch = postTo(url, [readAt(1), readAt(2), readAt(3)]);
+    await eventually(() => arrived().length === 2);
+    const hasBegun = new Promise<void>((resolve) => {
+      const onRequest = (message: unknown): void => {
+        if ((message as { request: IncomingMessage }).request.url === path) resolve();
+      };
+      subscribe('http.server.request.start', onRequest);
+      onTestFinished(() => void unsubscribe('http.server.request.start', onRequest));
+    });
+    const single = postTo(url, readAt(4));
+    await hasBegun;
+    await clock.nextTurn();
+    release();
+    await eventually(() => arrived().length === 3);
+    expect(arrived()).toEqual(['1', '2', '4']);
+    release();
+    await eventually(() => arrived().length === 4);
+    release();
+    release();
+    for (const { status } of await Promise.all([single, batch])) expect(status).toBe(200);
   });
 
   it('of a WebSocket wait, and are rejected after a second', async () => {
