@@ -18,7 +18,7 @@ export class PermittedUpstreams<Upstream extends RoutedUpstream> {
   readonly #route: ReplaceableConfig['route'];
   /** Rules as they are now: a reload changes the upstreams. */
   readonly #rules: ReadonlyMap<string, LiveUpstreamOptions['methods']>;
-  /** Undefined: every upstream may get every method. */
+  /** Permitted upstreams by method; undefined: every upstream may get every method. */
   readonly #candidates: Map<string, readonly Upstream[] | undefined> | undefined;
 
   /** @param all the open upstreams of the network */

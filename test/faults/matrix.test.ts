@@ -12,7 +12,7 @@ import { rowOf, writeTable, type FaultRow } from './fault-table.ts';
 /** The attempt timeout of silent upstreams, and of all others: longer than any response on a loaded machine. */
 const SILENT_TIMEOUT_MS = 250;
 const TIMEOUT_MS = 14_000;
-/** Longer than the interval between polls of a head. */
+/** Time longer than the interval between polls of a head. */
 const POLL_AGAIN_MS = 16_000;
 
 interface Case {
