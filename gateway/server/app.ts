@@ -416,6 +416,7 @@ async function openPorts(parts: Opened<typeof openOperations>) {
       ...{ keys: parts.keys, log, logLevel: parts.logLevel, limiter, drains, events, proxies, lists },
       ...{ links: opsLinks, port: mainPort, dataDir: settings.DATA_DIR, usage: parts.usageStore },
       tokens: parts.adminTokens,
+      plans: () => authenticator.plans,
       onRejected: metrics.adminRejected.bind(metrics),
       explain: explainCalls({ ...requestOptions, nextRequestId }),
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
