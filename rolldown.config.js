@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'rolldown';
 
-/** What a gateway shares with others in its process, or loads in part or by name (`gateway/config/load-package.ts`). */
-const external = ['@opentelemetry/api', /^undici(\/|$)/, 'ioredis', 'pino-pretty', '@photostructure/sqlite'];
+/** What a gateway loads in part or by name (`gateway/config/load-package.ts`). */
+const external = [/^undici(\/|$)/, 'ioredis', 'pino-pretty', '@photostructure/sqlite'];
 // The development chain is not in images.
 if (!existsSync('local-chain')) external.push(/local-chain\/local-chain\.ts$/);
 

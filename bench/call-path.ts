@@ -114,7 +114,7 @@ function callsOf(counts: Counts): number {
   return [...counts.values()].reduce((sum, times) => sum + times, 0);
 }
 
-/** Since it was called before. The key is the file, the offset in it and the function. */
+/** Counts since the previous reading. The key is the file, the offset in it and the function. */
 function takeCounts(): Counts {
   const counts = new Map<string, number>();
   const gatewayFolder = new URL('../gateway/', import.meta.url).href;

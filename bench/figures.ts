@@ -96,7 +96,7 @@ function remoteFigures(scenario: RemoteScenario, rounds: readonly RemoteRound[])
   ].filter(({ values }) => values.some((value) => !Number.isNaN(value)));
 }
 
-/** Undefined: no peer was measured. */
+/** The best peer; undefined: none was measured. */
 function bestPeer(
   { others = {} }: RemoteRound,
   of: 'p50' | 'p99' | 'cpuUs' | 'perSecond',
@@ -144,7 +144,7 @@ export function isMet({ values, max }: Figure): boolean | undefined {
   return max === undefined ? undefined : median(values) <= max;
 }
 
-/** At least three significant digits, with thousands separators. */
+/** Text of a number with at least three significant digits, with thousands separators. */
 export function show(value: number): string {
   if (!Number.isFinite(value)) return '?';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;

@@ -9,7 +9,7 @@ import { allKinds, heads, SLOT } from './wallet-calls.ts';
 export class FixedUpstream {
   /** The number of known calls that it received. */
   received = 0;
-  /** For requests over HTTP with known calls; head polls get their responses at once. */
+  /** Behaviour for requests over HTTP with known calls; head polls get their responses at once. */
   behaviour: UpstreamBehaviour | undefined;
   readonly #server: Server;
   #sockets: WebSocketServer | undefined;
@@ -52,7 +52,7 @@ export class FixedUpstream {
     });
   }
 
-  /** Also responds over WebSocket, on a port of its own. @returns the port */
+  /** Server for WebSockets, on a port of its own. @returns the port */
   listenForSockets(): Promise<number> {
     return new Promise((resolve) => {
       const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1' }, () => {

@@ -23,7 +23,7 @@ import { heads, longTraces, SLOT, slotOf } from './wallet-calls.ts';
 const CHUNK_BYTES = 65_536;
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 const [rounds, clients] = [option('rounds', 20), option('clients', 4)];
-/** When the upstream sent the first and the last byte of a call, by its slot. */
+/** Times of the first and the last byte that the upstream sent for a call, by its slot. */
 const sentAt = new Map<string, { first: number; last: number }>();
 const upstream = startUpstream();
 await once(upstream, 'listening');
@@ -113,9 +113,9 @@ async function main(gateway: StartedGateway): Promise<void> {
 }
 
 interface Times {
-  /** From the upstream's first byte to the client's. */
+  /** Time from the upstream's first byte to the client's. */
   readonly firstMs: number;
-  /** From the upstream's first byte to its last. */
+  /** Time from the upstream's first byte to its last. */
   readonly upstreamMs: number;
 }
 

@@ -18,7 +18,7 @@ export class HttpFrames {
   #bytes = 0;
   /** The length of the incomplete message, once its head is complete. */
   #neededBytes = 0;
-  /** Of the incomplete message, if it comes in chunks. */
+  /** Body of the incomplete message, if it comes in chunks. */
   #chunked: ChunkedBody | undefined;
 
   /** @param onMessage is given head and body as latin1 */

@@ -5,12 +5,12 @@ import type { Random } from './random.ts';
 /** The destination of calls. */
 export interface Endpoint {
   readonly port: number;
-  /** Used in turn. */
+  /** Paths of the requests, in turn. */
   readonly paths: readonly string[];
   readonly isWebSocket?: boolean;
 }
 
-/** In ms. */
+/** Latencies in ms. */
 export interface Latencies {
   readonly p50: number;
   readonly p99: number;
@@ -29,7 +29,7 @@ export class LoadGenerator {
   readonly #clients: Client[] = [];
   /** Latencies of this load so far, in ms. */
   #times: number[] = [];
-  /** Called when a client has no message in progress any more. */
+  /** Listener for the time when a client has no message in progress any more. */
   #onFree: (client: Client) => void = () => undefined;
   #nextPath = 0;
 
@@ -105,7 +105,7 @@ export class LoadGenerator {
     return this.latencies;
   }
 
-  /** Of the last load. */
+  /** Latencies of the last load. */
   get latencies(): Latencies {
     const times = this.#times.toSorted((a, b) => a - b);
     const at = (share: number): number => times[Math.floor(times.length * share)] ?? NaN;

@@ -19,7 +19,7 @@ import { ethCalls } from './wallet-calls.ts';
  *   npm run bench -- machine [--rounds 5 --seconds 2 --runtime "Node 24=PATH" --peer erpc=PATH]
  */
 const CONNECTIONS = 64;
-/** Before the first round, so that V8 has compiled the code of each process. */
+/** Load before the first round, so that V8 has compiled the code of each process. */
 const WARM_UP_S = 8;
 const sends = [
   { title: 'eth_call', batchSize: 0 },
@@ -34,7 +34,7 @@ interface Contender {
 
 interface Served {
   readonly perSecond: number;
-  /** Of all its processes, per call. */
+  /** CPU time of all processes, per call. */
   readonly cpuUs: number;
 }
 

@@ -17,7 +17,7 @@ interface Contender {
   /** Calls per batch; 0: single calls. */
   readonly batchSize: number;
   readonly connections: number;
-  /** It runs on Node, which compiles its code meanwhile. */
+  /** Program on Node, which compiles its code meanwhile. */
   readonly isScript?: boolean;
 }
 

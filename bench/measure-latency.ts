@@ -8,7 +8,7 @@ import type { LatencyScenario } from './scenarios.ts';
 const CONNECTIONS = 64;
 /** Calls before the measurement, per second of a round, in which code is compiled. */
 const WARMUP_CALLS = 20_000;
-/** At full load, before the rate of the measurement. */
+/** Time at full load, before the rate of the measurement. */
 const CONNECTING_S = 0.2;
 /** The share of the gateway's maximum load. */
 const LOAD_SHARE = 0.5;

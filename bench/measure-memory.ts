@@ -6,7 +6,7 @@ import type { MemoryRound } from './results.ts';
 import type { Rig } from './rig.ts';
 import type { MemoryScenario } from './scenarios.ts';
 
-/** After the start, the heap is collected twice within half a minute. */
+/** Wait after the start: the heap is collected twice within half a minute. */
 const CALM_MS = 35_000;
 /** CPU time is in ticks of 10 ms. */
 const IDLE_MS = 30_000;

@@ -16,7 +16,7 @@ const WARM_UP_CONNECTIONS = 64;
 interface Contender {
   readonly name: string;
   readonly endpoint: Endpoint;
-  /** Undefined: the upstream itself, which runs in this process. */
+  /** Process id; undefined: the upstream itself, which runs in this process. */
   readonly pid?: number;
 }
 

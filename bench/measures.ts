@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 
-/** Of a gateway process: memory after a garbage collection, and event loop delay since the measurement before. */
+/** Measures of a gateway process: memory after a garbage collection, and event loop delay since the measurement before. */
 export interface Measures {
   readonly rssBytes: number;
   readonly heapBytes: number;
@@ -13,7 +13,7 @@ export interface Measures {
   readonly delayMaxMs: number;
 }
 
-/** Where a process of `measured-gateway.ts` serves its measures. */
+/** Socket at which a process of `measured-gateway.ts` serves its measures. */
 export function measuresSocket(dataDir: string, pid: number): string {
   return join(dataDir, `measures-${pid}`);
 }

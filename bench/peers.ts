@@ -8,7 +8,7 @@ import { allKinds } from './wallet-calls.ts';
 /** Ports and the upstream of a peer that is started. */
 export interface PeerSetup {
   readonly port: number;
-  /** For metrics, where they cannot be turned off. */
+  /** Port for metrics, where they cannot be turned off. */
   readonly opsPort: number;
   readonly upstream: string;
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
-/** Before this process was pinned. */
+/** Cores before this process was pinned. */
 const cores = availableParallelism();
 let isPinned = false;
 

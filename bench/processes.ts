@@ -42,7 +42,7 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Also while programs end that write to it. */
+/** Removal of a folder, also while programs end that write to it. */
 export function removeFolder(folder: string): void {
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (let attempt = 1; ; attempt++) {

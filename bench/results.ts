@@ -1,6 +1,6 @@
 import type { Outcomes } from './checked-calls.ts';
 
-/** When and where results were measured. */
+/** Time and place of a measurement. */
 export interface Measured {
   /** YYYY-MM-DD */
   readonly date: string;
@@ -50,7 +50,7 @@ export interface LatencyRound {
   readonly callsPerSecond: number;
   readonly direct: { readonly p50: number; readonly p99: number };
   readonly nginx: { readonly p50: number; readonly p99: number };
-  /** Undefined in results from before 2026-11-22. */
+  /** Times of a bare Node proxy; undefined in results from before 2026-11-22. */
   readonly 'bare Node proxy'?: { readonly p50: number; readonly p99: number };
   readonly Gatehouse: { readonly p50: number; readonly p99: number };
   readonly outcomes: Readonly<Outcomes>;
@@ -62,7 +62,7 @@ export interface RemoteFigures {
   readonly p99: number;
   /** Correct responses per second. */
   readonly perSecond?: number;
-  /** Of all calls, from 0 to 1. */
+  /** Share of all calls, from 0 to 1. */
   readonly correctShare?: number;
   /** User and system time of the process, in µs per call. Undefined: the upstream itself. */
   readonly cpuUs?: number;
@@ -74,12 +74,12 @@ export interface RemoteRound {
   readonly Gatehouse: RemoteFigures;
   /** Gatehouse with other options, nginx and peers. */
   readonly others?: Readonly<Record<string, RemoteFigures>>;
-  /** Of the calls through Gatehouse. */
+  /** Outcomes of the calls through Gatehouse. */
   readonly outcomes: Readonly<Outcomes>;
 }
 
 export interface MemoryRound {
-  /** Undefined: another scenario has it. */
+  /** Memory without calls; undefined: another scenario has it. */
   readonly idleMb?: number;
   /** CPU in ms per second with one unused network. Undefined in results from before 2026-11-29, too. */
   readonly idleCpuMs?: number;

@@ -47,7 +47,7 @@ export interface CostScenario extends Named {
 export interface LatencyScenario extends Named {
   readonly kind: 'latency';
   readonly calls: readonly CallKind[];
-  /** Above that of a bare Node proxy. */
+  /** Target of p99 above that of a bare Node proxy. */
   readonly maxP99Ms: number;
 }
 
@@ -65,14 +65,14 @@ export interface RemoteScenario extends Named {
   readonly comparesAlone?: true;
   /** nginx and the peers of `--peer` are measured with the same calls. */
   readonly comparesPeers?: true;
-  /** Its figures are targets for: p50 in ms. */
+  /** Target of p50 in ms. */
   readonly maxP50Ms?: number;
-  /** As multiples of the same figure without the gateway. */
+  /** Target as a multiple of the same figure without the gateway. */
   readonly maxP50?: number;
   readonly maxP99?: number;
-  /** As multiples of the best peer's figure in the same round. */
+  /** Targets as multiples of the best peer's figure in the same round. */
   readonly ofBestPeer?: Readonly<Partial<Record<'p50' | 'p99' | 'cpuUs', number>>> & { readonly minPerSecond?: number };
-  /** As multiples of the figure with `batch: false`. */
+  /** Targets as multiples of the figure with `batch: false`. */
   readonly ofAlone?: Readonly<Partial<Record<'p50' | 'p99', number>>>;
 }
 
@@ -100,7 +100,7 @@ export interface ScriptScenario extends Named {
   }[];
 }
 
-/** As measured over the internet. */
+/** Latency as measured over the internet. */
 const jitter: UpstreamShape = { latency: { medianMs: 30, sigma: 0.5 } };
 const beside = { kind: 'remote', calls: walletMix, comparesPeers: true } as const;
 const atRate = { ...beside, upstream: jitter, perSecond: 1_200, ofBestPeer: { p50: 1.05, p99: 1.25 } } as const;

@@ -160,6 +160,7 @@ function rejectionOf(row: PermissionRow): string {
     case 'capability':
       return row.requires === undefined ? '' : `requires ${code(row.requires)}`;
     case 'account':
+    case 'plan':
       return '';
   }
 }

@@ -26,7 +26,7 @@ const counts = { keys: option('keys', 10_000), networks: option('networks', 200)
 const FIRST_SOCKETS = 500;
 /** CPU time of the gateway before it is measured, in which its code is compiled. */
 const WARMUP_S = 3;
-/** On a machine with other load, a few calls may be rejected. */
+/** Minimum on a machine with other load, a few calls may be rejected. */
 const MIN_CORRECT_PER_INCORRECT = 500;
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-capacity-'));
@@ -153,7 +153,7 @@ async function openSockets(url: string, count: number): Promise<WebSocket[]> {
   return sockets;
 }
 
-/** After a garbage collection. `usedBytes`: the heap and buffers, which vary less than what the system has assigned. */
+/** Memory after a garbage collection. `usedBytes`: the heap and buffers, which vary less than what the system has assigned. */
 async function memoryOf({ dataDir, pid }: StartedGateway): Promise<{ residentBytes: number; usedBytes: number }> {
   const { rssBytes, heapBytes, externalBytes } = await readMeasures(dataDir, pid);
   return { residentBytes: rssBytes, usedBytes: heapBytes + externalBytes };

@@ -32,7 +32,7 @@ export interface Latencies {
 export const MAX_MEDIAN_RATIO = 1.5;
 export const MAX_WORST_RATIO = 3;
 
-/** So long that the wait for a slot decides, and not the CPU time of a small machine. */
+/** Latency so long that the wait for a slot decides, and not the CPU time of a small machine. */
 const LATENCY_MS = 300;
 const SLOTS = 64;
 const ALONE = 10;

@@ -28,7 +28,7 @@ export interface SimulationOptions {
 
 export interface SimulationResult {
   readonly seed: number;
-  /** Of all events with their times. */
+  /** Digest of all events with their times. */
   readonly digest: string;
   readonly events: number;
   readonly blocks: number;
@@ -42,7 +42,7 @@ export interface SimulationResult {
   readonly texts: readonly string[];
   /** Upstreams that were marked although they had the blocks of the chain. */
   readonly wrongMarks: number;
-  /** Empty without `verify`. */
+  /** Verified results; empty without `verify`. */
   readonly verified: VerifiedResults;
 }
 

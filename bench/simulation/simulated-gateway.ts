@@ -37,7 +37,7 @@ import type { MemoryNode } from './memory-node.ts';
 const settings = readSettings({ NETWORKS_DIR: '.', DATA_DIR: '.', LOG_LEVEL: 'silent' });
 /** Checks of parameters and results, shared by all gateways of a process: compiling them takes longer than most simulations of tests. */
 const compiled = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
-/** From the client to the gateway. Without it, a client that polls in a loop would stop the time. */
+/** Time from the client to the gateway. Without it, a client that polls in a loop would stop the time. */
 const REQUEST_MS = 1;
 const SUBSCRIPTIONS_MAX = 1_000;
 /** "Try again later": the gateway ended the socket. */
@@ -95,7 +95,7 @@ export class SimulatedGateway {
   /** What proves the last response to a body; undefined: results are not proven. */
   proof: Proof | undefined;
 
-  /** In Prometheus' text format. */
+  /** Metrics in Prometheus' text format. */
   metrics(): Promise<string> {
     return this.#metrics.registry.metrics();
   }

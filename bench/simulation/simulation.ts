@@ -38,7 +38,7 @@ const { values } = parseArgs({
 if (values.mutation !== undefined && process.env[EDITS_VARIABLE] === undefined) runMutation(values.mutation);
 else await run(networkOf(values.network ?? 'nodes'));
 
-/** In a process of its own, whose modules are changed when they are loaded. */
+/** Run in a process of its own, whose modules are changed when they are loaded. */
 function runMutation(name: string): void {
   const mutation = mutations.find((one) => one.name === name);
   if (mutation === undefined) throw new Error(`there is no mutation ${name}`);

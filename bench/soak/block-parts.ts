@@ -14,7 +14,7 @@ export interface BlockFacts {
   /** Stands for its state: 32 bytes that no other block has. */
   readonly state: string;
   readonly logCount: number;
-  /** By which its transactions differ from all others. */
+  /** Inputs by which its transactions differ from all others. */
   readonly inputs: readonly [string, string];
 }
 
@@ -31,7 +31,7 @@ const noUncles = hashOf(RLP.encode([]));
 const event = hashOf(Buffer.from('NumberSet(address,uint256)'));
 const miner = '0xcc00000000000000000000000000000000000000';
 const topics = [event, `0x${miner.slice(2).padStart(64, '0')}`];
-/** Of secp256k1: the order of the group, and the first coordinate of its generator. */
+/** Constants of secp256k1: the order of the group, and the first coordinate of its generator. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const GENERATOR_X = 0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798n;
 /** Signs all transactions: the account whose private key is 1. */
@@ -85,7 +85,7 @@ function signatureOf(hash: bigint): Members {
   return { r: quantity(GENERATOR_X), s: quantity(isHigh ? ORDER - s : s), v: yParity, yParity };
 }
 
-/** Of a receipt, what its block's root proves. The first one has all the logs. */
+/** Members of a receipt that its block's root proves. The first one has all the logs. */
 export function receiptMembers(facts: BlockFacts, index: number): Members {
   const logs = Array.from({ length: index === 0 ? facts.logCount : 0 }, (_, at) => logMembers(facts, at));
   const cumulativeGasUsed = quantity(GAS * (index + 1));

@@ -12,11 +12,11 @@ export interface ChainCallerParts {
   readonly connect: () => Client;
   readonly checker: ConsistencyChecker;
   readonly random: Random;
-  /** Between two calls of one client. */
+  /** Maximum time between two calls of one client. */
   readonly maxPauseMs: number;
   /** The end of new calls, by clock.now(). */
   readonly deadline: number;
-  /** Called with a description of each message to this client. */
+  /** Listener for a description of each message to this client. */
   readonly onMessage: (text: string) => void;
 }
 

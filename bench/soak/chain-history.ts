@@ -41,23 +41,23 @@ const OUTAGE_MS = 16_000;
 const SHARED_MS = 1_500;
 /** A call that joins another one shares its error, unless that one began longer ago. */
 const JOINED_MS = 100;
-/** Before a change, by clock.now(). */
+/** Time before a change, by clock.now(). */
 const BEFORE_MS = 0.001;
 /** An upstream without notifications is polled again after this time. */
 const SILENT_MS = 10_000;
-/** While other upstreams have moved within this time, one alone raises the head by one block. Four block times are less. */
+/** Time within which other upstreams have moved, one alone raises the head by one block. Four block times are less. */
 const CURRENT_MS = 10_000;
 /** A lower head of another branch is followed after three polls, which are half a second apart at least. */
 const ABANDONED_MS = 1_000;
-/** After this time, a live node's branch is known to the gateway: three polls confirm a lower head. */
+/** Time after which a live node's branch is known to the gateway: three polls confirm a lower head. */
 const BRANCH_MS = 12_000;
-/** For this time, all nodes that respond may be on an older branch: one stays there for 16 s while others fail for 12 s. */
+/** Time for which all nodes that respond may be on an older branch: one stays there for 16 s while others fail for 12 s. */
 const OLD_BRANCH_MS = 30_000;
 
 /** The true chain and the views of all nodes of one network over time. All times are milliseconds of one clock. */
 export class ChainHistory {
   readonly blocks = new Map<string, TrueBlock>();
-  /** By the value that the state has at the block. */
+  /** Blocks by the value that the state has at the block. */
   readonly blocksByBalance = new Map<string, TrueBlock>();
   readonly #minedAt = new Map<TrueBlock, number>();
   readonly #heads: HeadAt[] = [];

@@ -54,7 +54,7 @@ export class ChainNetwork {
   readonly nodes: readonly NetworkNode[];
   /** Descriptions of the faults that the nodes have. */
   readonly activeFaults = new Set<string>();
-  /** Undefined: events are not remembered. */
+  /** Latest events; undefined: they are not remembered. */
   readonly events: RecentEvents | undefined;
   readonly #random: Random;
   #head: TrueBlock;

@@ -8,7 +8,7 @@ import type { Random } from '../random.ts';
 import { headerObject } from './block-objects.ts';
 import { respond, type NodeView } from './node-responses.ts';
 
-/** Called for each call that a node gets. @param client `/name` of the gateway @param index of the node behind the URL */
+/** Listener for each call that a node gets. @param client `/name` of the gateway @param index of the node behind the URL */
 export type OnNodeCall = (index: number, client: string, call: RpcCall, response: object) => void;
 
 export interface RpcCall {

@@ -5,7 +5,7 @@ import { blocksBetween, logsOf, type TrueBlock, type TrueLog } from './true-chai
 
 export interface LogRange {
   readonly from: number;
-  /** Undefined: up to the newest block. */
+  /** Last block; undefined: the newest one. */
   readonly to: number | undefined;
   readonly address: string | undefined;
 }

@@ -22,7 +22,7 @@ export const networks = [
 const callers = [readOverHttp, readOverHttp, readOverWebSocket] as const;
 const followers = [subscribe, subscribe, pollFilters] as const;
 
-/** Between two calls of one client. */
+/** Maximum time between two calls of one client. */
 const MAX_PAUSE_MS = 120;
 
 /** The callers of one network at one gateway, and the checker of what they receive. */

@@ -19,7 +19,7 @@ export interface ClientSocket {
   terminate(): void;
 }
 
-/** After this time, the gateway has not responded. */
+/** Time after which the gateway has not responded. */
 export const RESPONSE_TIMEOUT_MS = 30_000;
 
 /** A client with one HTTP connection, and WebSockets. */

@@ -134,7 +134,7 @@ export class ConsistencyChecker {
     this.#record(['latest'], block, at);
   }
 
-  /** At the end of the run. @param of describes the gateway and the network */
+  /** Check at the end of the run. @param of describes the gateway and the network */
   checkMeanLag(at: number, of: string): void {
     const { mean } = this.counts.lag;
     if (mean > MAX_MEAN_LAG_BLOCKS) {

@@ -5,7 +5,7 @@ import { commonAncestor, type TrueBlock } from './true-chain.ts';
 export class DeliveredHeads {
   readonly #checker: ConsistencyChecker;
   readonly #of: string;
-  /** When the subscription was confirmed. */
+  /** Time when the subscription was confirmed. */
   readonly #startedAt: number;
   /** The delivered blocks that were not replaced, oldest first. */
   #chain: TrueBlock[] = [];
@@ -54,7 +54,7 @@ export class DeliveredHeads {
     return this.#chain.includes(block);
   }
 
-  /** At the end of the run, when all nodes have been healthy for a while. @param newest the head that must be delivered */
+  /** Check at the end of the run, when all nodes have been healthy for a while. @param newest the head that must be delivered */
   finish(newest: TrueBlock, at: number): void {
     if (newest.number <= this.#startedAbove(newest, at) || this.has(newest)) return;
     this.#violate('head-missing', at, describe(newest), describe(this.#chain.at(-1)));

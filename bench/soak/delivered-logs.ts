@@ -8,7 +8,7 @@ export class DeliveredLogs {
   readonly #checker: ConsistencyChecker;
   readonly #of: string;
   readonly #address: string | undefined;
-  /** When the subscription was confirmed. */
+  /** Time when the subscription was confirmed. */
   readonly #startedAt: number;
   /** Delivered logs that were not removed, by block. */
   readonly #delivered = new Map<TrueBlock, Set<string>>();
@@ -44,7 +44,7 @@ export class DeliveredLogs {
     return true;
   }
 
-  /** At the end of the run, when all nodes have been healthy for a while. @param newest its logs must be delivered */
+  /** Check at the end of the run, when all nodes have been healthy for a while. @param newest its logs must be delivered */
   finish(newest: TrueBlock, at: number): void {
     this.#checkUpTo(newest, at);
   }

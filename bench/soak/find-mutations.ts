@@ -51,7 +51,7 @@ function runAll(): number {
   return statuses.every((status) => status === 0) ? 0 : 1;
 }
 
-/** Undefined: the checker found none of the kinds in time. */
+/** Kind of the violation; undefined: the checker found none of the kinds in time. */
 async function findViolation({ name, edits, network, kinds }: Mutation): Promise<Found | undefined> {
   const options = networks.find((one) => one.name === network);
   if (options === undefined) throw new Error(`there is no network ${network}`);

@@ -18,7 +18,7 @@ export interface KnownLoadOptions {
   readonly timeoutMs: number;
   readonly wasDelayed: (since: number) => boolean;
   readonly onWrong: (text: string, call: string) => void;
-  /** Undefined: events are not remembered. */
+  /** Latest events; undefined: they are not remembered. */
   readonly events: RecentEvents | undefined;
 }
 
@@ -89,7 +89,7 @@ export class KnownLoad {
     return { kind: 'known calls', excused, total: sent };
   }
 
-  /** At the end of the run. @returns what was not as promised */
+  /** Failures at the end of the run. @returns what was not as promised */
   failures(): string[] {
     const { counts } = this.#outcomes;
     console.log(

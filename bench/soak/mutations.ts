@@ -3,7 +3,7 @@ import type { ViolationKind } from './violations.ts';
 
 /** A change of one line of the compiled gateway. */
 export interface Edit {
-  /** Below `gateway/`, without the ending. */
+  /** Path below `gateway/`, without the ending. */
   readonly file: string;
   /** Occurs once in the file, in TypeScript and compiled. */
   readonly find: string;
@@ -18,7 +18,7 @@ export interface Mutation {
   readonly edits: readonly Edit[];
   /** The network in which the defect shows. */
   readonly network: (typeof networks)[number]['name'];
-  /** At least one of them is found. */
+  /** Kinds of which at least one is found. */
   readonly kinds: readonly ViolationKind[];
 }
 

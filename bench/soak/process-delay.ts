@@ -17,7 +17,7 @@ export class ProcessDelay {
   readonly #limitMs: number;
   readonly #readWaitMs: (pid: number) => number;
   readonly #timer: NodeJS.Timeout;
-  /** By process id, oldest first. */
+  /** Samples by process id, oldest first. */
   readonly #samples = new Map<number, { readonly first: number; readonly samples: Sample[] }>();
   readonly #startedAt = performance.now();
   #checkedAt = performance.now();
@@ -36,7 +36,7 @@ export class ProcessDelay {
     }, INTERVAL_MS);
   }
 
-  /** Also measures the CPU wait of this process. */
+  /** Measurement that includes the CPU wait of this process. */
   watch(pid: number): void {
     this.#samples.set(pid, { first: this.#readWaitMs(pid), samples: [] });
     this.#check();
@@ -85,7 +85,7 @@ export class ProcessDelay {
   }
 }
 
-/** For how long the main thread of a process has been ready without a CPU. 0 if the system does not count this. */
+/** Time for which the main thread of a process has been ready without a CPU. 0 if the system does not count this. */
 export function cpuWaitMs(pid: number): number {
   try {
     // The second number, in nanoseconds (Linux, Documentation/scheduler/sched-stats.rst).

@@ -8,7 +8,7 @@ import { startGateway } from '../start-gateway.ts';
 
 const MAX_HEAP_GROWTH_BYTES = 12_000_000;
 const MAX_RSS_GROWTH_BYTES = 64_000_000;
-/** With `verify`, evidence is cached: of all networks, minutes fill a part of what is allowed. */
+/** Size of the cached evidence of `verify`: of all networks, minutes fill a part of what is allowed. */
 const EVIDENCE_BYTES = 30_000_000;
 const MAX_DELAY_P99_MS = 250;
 
@@ -20,7 +20,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 /** A gateway of the soak. The memory and event loop delay of its processes are measured. */
 export class SoakGateway {
   readonly name: string;
-  /** Those that serve: one, or the workers. */
+  /** Process ids of those that serve: one, or the workers. */
   readonly pids: readonly number[];
   readonly #port: number;
   readonly #paths: ReadonlyMap<string, string>;
@@ -63,7 +63,7 @@ export class SoakGateway {
     return new SoakGateway(name, workers, port, pathsBySlug, dataDir);
   }
 
-  /** With its metrics. */
+  /** Address with the metrics. */
   get address(): string {
     return `http://127.0.0.1:${this.#port}`;
   }

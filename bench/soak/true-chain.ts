@@ -12,7 +12,7 @@ import {
 /** A block of a scripted chain. Blocks form a tree through their parents; only a reorg or a restart makes branches. */
 export interface TrueBlock extends BlockFacts {
   readonly hash: string;
-  /** Its members, without the hash. */
+  /** Members of the header, without the hash. */
   readonly header: Members;
   readonly parent: TrueBlock | undefined;
   /** Numbers of the blocks with the tags `safe` and `finalized` when this block is the head. */

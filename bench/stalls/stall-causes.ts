@@ -4,7 +4,7 @@ import type { Profiler } from 'node:inspector';
 export interface Turn {
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Its CPU time. */
+  /** CPU time of the stall. */
   readonly ms: number;
   /** Requests of clients and responses of upstreams in it. */
   readonly messages: number;
@@ -106,7 +106,7 @@ function firstAfter(samples: readonly Sample[], time: number): number {
   return low;
 }
 
-/** For each node of the profile: `<folder>/<file>: <function>`, the gateway's outermost function on the stack. */
+/** Labels of the nodes of the profile: `<folder>/<file>: <function>`, the gateway's outermost function on the stack. */
 function labelsOf({ nodes }: Profiler.Profile): Map<number, string> {
   const labels = new Map<number, string>();
   // Parents come before their children.

@@ -12,6 +12,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { addressGroup } from './formats/address-group.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import { InvalidPermissionsError } from './permissions/permissions.ts';
+import { recordWithPlan, type Plans } from './permissions/plans.ts';
 import { digestOf, isWellFormedKey, KEY_MAX_LENGTH } from './formats/key.ts';
 import { KeyTokens } from './key-tokens.ts';
 import type { KeyPlaces } from './sent-key.ts';
@@ -30,6 +31,7 @@ const REJECTED_TTL_MS = 5_000;
 const GUESS_WINDOW_MS = 10_000;
 /** Addresses with a count. Above this number the least recently used counts are dropped, so memory is bounded. */
 const MAX_GUESSING_ADDRESSES = 50_000;
+const MAX_LOGGED_KEYS = 20;
 /** Lookups in progress for all addresses that tried too many unknown keys. Those addresses have equal shares. */
 const MAX_LIMITED_LOOKUPS = 8;
 /** A lookup that waits longer for those is given up. */
@@ -118,11 +120,20 @@ export class Authenticator {
     return this.#keyPlaces;
   }
 
-  /** Follows a change of auth.yaml. Tokens of open WebSockets are verified again. */
+  /** Plans of the active auth.yaml. */
+  get plans(): Plans {
+    return this.#auth?.plans ?? {};
+  }
+
+  /** Follows a change of auth.yaml. Keys are looked up again with the new plans, and tokens of open WebSockets verified again. */
   configure(auth: AuthConfig): void {
     const before = this.#auth;
     if (isDeepStrictEqual(auth, before)) return;
     this.#auth = auth;
+    if (before !== undefined && !isDeepStrictEqual(auth.plans, before.plans)) {
+      this.#changed(undefined);
+      void this.#logRemovedPlans(Object.keys(before.plans).filter((name) => !Object.hasOwn(auth.plans, name)));
+    }
     this.#keyTokens = new KeyTokens(auth.keyTokens);
     const { issuer } = auth;
     if (issuer?.keySet !== before?.issuer?.keySet) {
@@ -137,7 +148,7 @@ export class Authenticator {
       issuer &&
       keys &&
       new TokenAuthenticator(
-        { ...issuer, keys, bounds: this.#bounds, log: this.#log },
+        { ...issuer, plans: auth.plans, keys, bounds: this.#bounds, log: this.#log },
         this.#revocations,
         this.#accounts,
       );
@@ -336,12 +347,28 @@ export class Authenticator {
   /** A key whose record has an invalid permission is rejected: the permission was meant to restrict it. */
   #accessOf(record: KeyRecord): KeyAccess | undefined {
     try {
-      return compileAccess(record, this.#accounts);
+      return compileAccess(
+        recordWithPlan(record, () => this.plans),
+        this.#accounts,
+      );
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
       this.#log.error({ key: record.id, problems: error.problems }, 'key rejected: its record is invalid');
       return undefined;
     }
+  }
+
+  /** Logs the ids of keys whose calls are rejected from now on. */
+  async #logRemovedPlans(removed: readonly string[]): Promise<void> {
+    if (removed.length === 0) return;
+    // If the store fails, each lookup of such a key logs it.
+    const records = await this.#store.entries().catch(() => new Map<string, KeyRecord>());
+    const named = [...records.values()].filter(
+      ({ permissions, revokedAt }) => revokedAt === undefined && removed.includes(permissions?.['plan'] ?? ''),
+    );
+    if (named.length === 0) return;
+    const keys = named.slice(0, MAX_LOGGED_KEYS).map(({ id }) => id);
+    this.#log.error({ plans: removed, keys, count: named.length }, 'keys rejected: their plan is not in auth.yaml');
   }
 
   #isUsable(record: KeyRecord): boolean {

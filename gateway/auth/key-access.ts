@@ -12,7 +12,7 @@ import { EntryPermissions, type EntryCheck } from './permissions/entry-permissio
 import type { Capabilities } from './permissions/field-kinds.ts';
 import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
 import { permissionFields, permissionNames, type PermissionField } from './permissions/permission-fields.ts';
-import { parsePermissions, type PermissionTexts } from './permissions/permissions.ts';
+import { InvalidPermissionsError, parsePermissions, type PermissionTexts } from './permissions/permissions.ts';
 import { passwordIn } from './permissions/secrets.ts';
 import type { TokenRules } from './permissions/token-keys.ts';
 import type { Bounds } from '../spec/bounds.ts';
@@ -101,6 +101,7 @@ function statusOf(name: (typeof permissionNames)[number]): number {
 
 /**
  * Runs once per lookup.
+ * @param record with the permissions of its plan
  * @param accounts has each account. Default: a new one
  * @param given.account whose limits apply unless the record says so. Default: the key's id
  * @param given.ceiling permissions that hold beside those of the record: what the record permits beyond them is not granted
@@ -221,6 +222,8 @@ function compilePermissions(
       case 'account':
         account = row.account(value);
         break;
+      case 'plan':
+        throw new InvalidPermissionsError(['plan: its permissions are not known here']);
     }
   }
   return { entry, methods, params, limits, bounds, account, capabilities, tokens };

@@ -11,6 +11,7 @@ import { digestOf, keyIdOf } from './formats/key.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import { permissionText } from './permissions/permissions-in-files.ts';
 import { InvalidPermissionsError, type PermissionTexts } from './permissions/permissions.ts';
+import type { Plans } from './permissions/plans.ts';
 import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
 import { jose } from './tokens/jose.ts';
 import { isClaimable, type IssuerConfig } from './tokens/read-auth.ts';
@@ -22,6 +23,7 @@ const MAX_VERIFIED = 10_000;
 const MAX_IN_PATH_MS = 900_000;
 const WARNING_INTERVAL_MS = 60_000;
 export interface TokenOptions extends IssuerConfig {
+  readonly plans: Plans;
   readonly keys: IssuerKeys;
   readonly bounds: ProcessBounds;
   readonly log: Log;

@@ -145,11 +145,11 @@ function checkedFiles(
 }
 
 function aboutAuth(auth: AuthConfig | undefined, lookup: number): Omit<SharedFile, 'file'> {
-  if (auth?.issuer === undefined) return { about: 'tokens beside keys', notes: [] };
-  const { issuer, plans } = auth.issuer;
+  const plans = auth?.plans ?? {};
   const names = Object.keys(plans);
+  const ofTokens = auth?.issuer === undefined ? 'tokens beside keys' : `tokens of ${auth.issuer.issuer}`;
   return {
-    about: `tokens of ${issuer}, ${names.length === 0 ? 'no plans' : `plans ${names.join(', ')}`}`,
+    about: `${ofTokens}, ${names.length === 0 ? 'no plans' : `plans ${names.join(', ')}`}`,
     notes: Object.entries(plans).flatMap(([name, { rate }]) =>
       rateWarnings(rate, lookup).map((warning) => `plans.${name}: ${warning}`),
     ),

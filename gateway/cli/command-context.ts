@@ -1,8 +1,11 @@
 import { openImportedStore } from '../backup/former-files.ts';
 import { KeyManager } from '../auth/manage/manage-keys.ts';
+import type { Plans } from '../auth/permissions/plans.ts';
 import { KeyStore } from '../auth/stores/key-store.ts';
+import { readAuth } from '../auth/tokens/read-auth.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
+import { readFolder } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import type { Store } from '../store/store.ts';
@@ -52,7 +55,15 @@ export async function withStores(
   const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, isKeyCommand);
   try {
     const keys = new KeyStore(store, log);
-    await work({ store, keys, usage: new UsageStore(store, log), manager: new KeyManager(keys, methodNames) });
+    let read: Plans | undefined;
+    // Read for keys with a plan only: an invalid file stops no other operation.
+    const plans = (): Plans => (read ??= readAuth(readFolder(settings().NETWORKS_DIR), false).plans);
+    await work({
+      store,
+      keys,
+      usage: new UsageStore(store, log),
+      manager: new KeyManager(keys, methodNames, undefined, plans),
+    });
   } finally {
     await store.close();
   }

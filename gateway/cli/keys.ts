@@ -10,6 +10,7 @@ import type { CreatedKey } from '../auth/manage/manage-keys.ts';
 import { displayedRecord, shownTokenKeys } from '../auth/manage/displayed-record.ts';
 import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
+import { withPlan } from '../auth/permissions/plans.ts';
 import type { PermissionTexts } from '../auth/permissions/permissions.ts';
 import { kidPattern } from '../auth/permissions/token-keys.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
@@ -103,7 +104,7 @@ export function keysCommand(context: CommandContext): Command {
         checkNetworks(permissions, context.settings().NETWORKS_DIR, options.force === true);
         const created = await manager.create(name, permissions, { given, secret });
         const summary = `Key ${created.id} for ${name}${given === undefined ? '' : ' added'} ${location}`;
-        const { rate } = permissions;
+        const { rate } = withPlan(permissions, manager.plans);
         const warnings =
           rate === undefined
             ? ['the key has no rate limit; in production, set --rate']
@@ -127,7 +128,7 @@ export function keysCommand(context: CommandContext): Command {
           throw new UsageError(`--team: no key has the team ${team}`);
         }
         const none = `There are no keys. Create one: ${commandName} keys create --name <name>\n`;
-        out(keyListText(records, format, none));
+        out(keyListText(records, manager.plans, format, none));
       }),
     );
 
@@ -140,8 +141,8 @@ export function keysCommand(context: CommandContext): Command {
     .action((id: string, options: { json?: true }) =>
       withStores(context, async ({ manager }) => {
         const record = await manager.show(id);
-        if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
-        else out(keyListText([record]) + permissionsText(record));
+        if (options.json) out(`${JSON.stringify(displayedRecord(record, manager.plans))}\n`);
+        else out(keyListText([record], manager.plans) + permissionsText(record, manager.plans));
       }),
     );
 
@@ -210,7 +211,7 @@ export function keysCommand(context: CommandContext): Command {
       withStores(context, async ({ manager }) => {
         const { revoked, failed } = await manager.revokeAll(ids);
         for (const record of revoked) {
-          if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
+          if (options.json) out(`${JSON.stringify(displayedRecord(record, manager.plans))}\n`);
           else out(`Key ${record.id} (${record.name}) is revoked.\n`);
         }
         if (failed.length > 0) throw new RevocationError(failed);
@@ -238,7 +239,7 @@ export function keysCommand(context: CommandContext): Command {
         const which = subject === undefined ? { tokenId: jti ?? '' } : { subject };
         const record = undo
           ? { id: await manager.allowTokens(issuer, which) }
-          : displayedRecord(await manager.revokeTokens(issuer, which));
+          : displayedRecord(await manager.revokeTokens(issuer, which), manager.plans);
         const what = subject === undefined ? 'The token with this id' : 'Tokens of this subject';
         const outcome = undo ? 'not revoked any more' : 'revoked';
         const verb = subject === undefined ? 'is' : 'are';

@@ -52,6 +52,14 @@ interface Readiness {
   >;
 }
 
+/** The share of the time in which an upstream worked, by network; null: unknown. */
+type Uptimes = Readonly<Record<string, number | null>>;
+
+interface HistoryResponse {
+  readonly uptime?: number | null;
+  readonly error?: { readonly message?: string };
+}
+
 interface Explained {
   readonly answer: unknown;
   readonly explanation: { readonly calls: readonly ExplainedCall[] };
@@ -71,14 +79,20 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
   const status = new Command('status')
     .description('Show whether a running gateway is ready, and its networks and upstreams')
     .option('--url <url>', 'address of the ops port, or of PORT without one; default: that of the settings')
+    .option('--uptime <range>', 'also the uptime of each network: 24h, 7d, 30d or 90d')
     .option('--json', 'print the response of /readyz on one line')
-    .addHelpText('after', examples('status', 'status --json', 'status --url http://10.0.0.5:9464'))
-    .action(async ({ url, json }: { url?: string; json?: true }) => {
+    .addHelpText(
+      'after',
+      examples('status', 'status --uptime 30d', 'status --json', 'status --url http://10.0.0.5:9464'),
+    )
+    .action(async ({ url, uptime: range, json }: { url?: string; uptime?: string; json?: true }) => {
       const address = readAddress(url) ?? opsAddress(settings());
       const response = await request(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
       const readiness = await readJson(response);
       if (!isReadiness(readiness)) throw new GatewayError(notGateway(address));
-      out(json ? `${JSON.stringify(readiness)}\n` : statusText(address, readiness));
+      const uptime = range === undefined ? undefined : await readUptimes(address, readiness, range);
+      const shown = uptime === undefined ? readiness : { ...readiness, uptime };
+      out(json ? `${JSON.stringify(shown)}\n` : statusText(address, readiness, uptime));
       if (!readiness.ready) setExitCode(exitCodes.failed.code);
     });
   const explain = new Command('explain')
@@ -212,6 +226,21 @@ async function readJson(response: Response): Promise<unknown> {
   }
 }
 
+/** The uptime of each network, by slug. @throws GatewayError */
+async function readUptimes(address: string, { networks }: Readiness, range: string): Promise<Uptimes> {
+  const uptimes: Record<string, number | null> = {};
+  for (const slug of Object.keys(networks)) {
+    const url = `${address}/${slug}/history.json?range=${encodeURIComponent(range)}`;
+    const response = await request(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    if (response.status === 404)
+      throw new GatewayError(`no history at ${address}: set --url to the port with the status page (STATUS_PAGE)`);
+    const { uptime = null, error } = (await readJson(response)) as HistoryResponse;
+    if (!response.ok) throw new GatewayError(rejectionText(response.status, error?.message), exitCodes.failed.code);
+    uptimes[slug] = uptime;
+  }
+  return uptimes;
+}
+
 function notGateway(address: string): string {
   return `the server at ${address} is no Gatehouse, or the address is not its ops port: set --url`;
 }
@@ -224,6 +253,7 @@ function rejectionText(status: number, message: string | undefined): string {
 function statusText(
   address: string,
   { ready, reason, draining, keyStore, configuration, networks }: Readiness,
+  uptimes?: Uptimes,
 ): string {
   const state = draining ? 'stopping' : ready ? 'ready' : `not ready${reason === undefined ? '' : `: ${reason}`}`;
   const files =
@@ -237,13 +267,16 @@ function statusText(
         ...Object.entries({ ...failing, ...degraded }).map(([name, why]) => `${name}: ${why}`),
         ...drained.map((name) => `${name}: drained`),
       ];
-      return [slug, `${up - unused.length} of ${upstreams}`, troubles.join('; ')];
+      const uptime = uptimes?.[slug];
+      const percent = typeof uptime === 'number' ? `${(uptime * 100).toFixed(3)} %` : '-';
+      const ofRange = uptimes === undefined ? [] : [percent];
+      return [slug, `${up - unused.length} of ${upstreams}`, ...ofRange, troubles.join('; ')];
     },
   );
   return (
     `Gateway at ${address}: ${state}\n` +
     `Keys: ${keyStore.kind === 'redis' ? 'in Redis' : 'in a file'}, ${keyStore.available ? 'available' : 'unavailable'}\n` +
-    `${files}\n${columns([['NETWORK', 'UP', 'TROUBLE'], ...rows])}`
+    `${files}\n${columns([['NETWORK', 'UP', ...(uptimes === undefined ? [] : ['UPTIME']), 'TROUBLE'], ...rows])}`
   );
 }
 

@@ -1,23 +1,29 @@
 import { columns, listText, shortTime, type ListOptions } from './columns.ts';
 import type { KeyRecord } from '../auth/stores/key-store.ts';
+import type { PlanSource } from '../auth/permissions/plans.ts';
 import { hasExpired, problemsIn } from '../auth/manage/key-state.ts';
 import type { CreatedKey } from '../auth/manage/manage-keys.ts';
 import { displayedPermissions, displayedRecord } from '../auth/manage/displayed-record.ts';
 import type { UsageRow } from '../usage/usage-store.ts';
 
 /** Text of a list of keys. @param none in place of an empty table */
-export function keyListText(records: readonly KeyRecord[], format: ListOptions = {}, none?: string): string {
+export function keyListText(
+  records: readonly KeyRecord[],
+  plans: PlanSource,
+  format: ListOptions = {},
+  none?: string,
+): string {
   const rows = records.map((record) => [
-    ...[record.id, record.name, record.permissions?.['team']],
-    ...[shortTime(record.createdAt), stateOf(record)],
+    ...[record.id, record.name, record.permissions?.['team'], record.permissions?.['plan']],
+    ...[shortTime(record.createdAt), stateOf(record, plans)],
   ]);
-  const data = records.map((record) => displayedRecord(record));
-  return listText(format, data, ['id', 'name', 'team', 'created', 'state'], rows, none);
+  const data = records.map((record) => displayedRecord(record, plans));
+  return listText(format, data, ['id', 'name', 'team', 'plan', 'created', 'state'], rows, none);
 }
 
 /** Permissions and limits of a key, and the problems of its record. */
-export function permissionsText(record: KeyRecord): string {
-  const problems = problemsIn(record).map((problem) => `rejected until corrected: ${problem}\n`);
+export function permissionsText(record: KeyRecord, plans: PlanSource): string {
+  const problems = problemsIn(record, plans).map((problem) => `rejected until corrected: ${problem}\n`);
   return columns(Object.entries(displayedPermissions(record))) + problems.join('');
 }
 
@@ -35,9 +41,9 @@ export function usageText(rows: readonly UsageRow[], format: ListOptions): strin
   return listText(format, rows, head, lines, 'No usage yet.\n');
 }
 
-function stateOf(record: KeyRecord): string {
+function stateOf(record: KeyRecord, plans: PlanSource): string {
   if (record.revokedAt !== undefined) return `revoked ${shortTime(record.revokedAt)}`;
-  if (problemsIn(record).length > 0) return 'rejected: its record is invalid';
+  if (problemsIn(record, plans).length > 0) return 'rejected: its record is invalid';
   const end = record.permissions?.['expiresAt'];
   if (hasExpired(record)) return `expired ${shortTime(end ?? '')}`;
   const state = record.development === true ? 'development' : 'active';

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 
 /** Random values for jitter, samples and ids. Keys and key secrets are not made of them: auth/formats/key.ts. */
 export interface Random {
-  /** From 0 (inclusive) to 1 (exclusive). */
+  /** Number from 0 (inclusive) to 1 (exclusive). */
   number(): number;
   uuid(): string;
   bytes(count: number): Buffer;

@@ -16,7 +16,7 @@ export class InFlightSet<Place extends string, Entry extends Record<Place, numbe
     this.#place = place;
   }
 
-  /** In no particular order. */
+  /** Entries in no particular order. */
   get entries(): readonly Entry[] {
     return this.#entries;
   }

@@ -4,8 +4,9 @@ import { parseUrl } from './parse-url.ts';
 
 /** A row of `settings.ts`. */
 export interface SettingRow {
-  /** An amount is 0 or more, a count is 1 or more. */
-  readonly type: 'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | 'tokens' | 'url' | readonly string[];
+  /** An amount is 0 or more, a count is 1 or more, a ratio is from 0 to 1. */
+  readonly type:
+    'string' | 'port' | 'count' | 'amount' | 'ratio' | 'ranges' | 'token' | 'tokens' | 'url' | readonly string[];
   readonly default: string | number | undefined;
   readonly meaning: string;
   /** A bound of the whole machine, of which each worker has a part. */
@@ -54,6 +55,11 @@ export function parseSetting(
   if (Array.isArray(row.type)) {
     if (!row.type.includes(given)) problems.push(`${row.name}: expected one of ${row.type.join(', ')}`);
     return given;
+  }
+  if (row.type === 'ratio') {
+    const ratio = /^\d(\.\d{1,9})?$/.test(given) ? Number(given) : NaN;
+    if (!(ratio <= 1)) problems.push(`${row.name}: expected a number from 0 to 1`);
+    return ratio;
   }
   const number = /^\d{1,15}$/.test(given) ? Number(given) : NaN;
   const min = row.type === 'count' ? 1 : 0;

@@ -91,6 +91,39 @@ const table = {
     meaning:
       'Key of the signatures (HMAC-SHA256, standardwebhooks.com) of requests to EVENTS_WEBHOOK_URL: base64 after `whsec_`, or a text; unset: none',
   },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    type: 'url',
+    default: undefined,
+    isSecret: true,
+    meaning: 'URL of a collector, to which spans of calls are exported (`/v1/traces`); unset: they are not',
+  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    type: 'url',
+    default: undefined,
+    isSecret: true,
+    meaning: 'The same as a complete URL, with its path',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    type: 'string',
+    default: undefined,
+    isSecret: true,
+    meaning: 'Headers of exports: `name=value`, separated by commas',
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: { type: ['http/protobuf'], default: 'http/protobuf', meaning: 'Protocol of exports' },
+  OTEL_TRACES_SAMPLER: {
+    type: [
+      ...['always_on', 'always_off', 'traceidratio'],
+      ...['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'],
+    ],
+    default: 'parentbased_always_on',
+    meaning: 'Traces that are exported; `parentbased_`: those that the trace of the client decides itself',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    type: 'ratio',
+    default: undefined,
+    meaning: 'Part of the traces that the ratio samplers export, from 0 to 1',
+  },
+  OTEL_SDK_DISABLED: { type: ['false', 'true'], default: 'false', meaning: '`true`: spans are not exported' },
   NODE_ENV: { type: 'string', default: undefined, meaning: '`production`: no development key, no local chain' },
   KEY_STALE_MAX_S: {
     type: 'count',
@@ -193,7 +226,7 @@ const table = {
 } as const satisfies Record<string, SettingRow>;
 
 type Table = typeof table;
-type SettingValue<R extends SettingRow> = R['type'] extends 'port' | 'count' | 'amount' ? number : string;
+type SettingValue<R extends SettingRow> = R['type'] extends 'port' | 'count' | 'amount' | 'ratio' ? number : string;
 export type Settings = {
   readonly [Name in keyof Table]: Table[Name]['default'] extends undefined
     ? SettingValue<Table[Name]> | undefined

@@ -1,4 +1,4 @@
-/** Longer names are not compared: the cost is the product of both lengths. */
+/** Maximum length of names that are compared: the cost is the product of both lengths. */
 const MAX_LENGTH = 60;
 
 /** `; did you mean timeoutMs?` if a known name is similar to the given one, else an empty string. */

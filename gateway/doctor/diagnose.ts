@@ -15,7 +15,7 @@ export interface NetworkFindings {
 export interface Diagnosis {
   readonly ok: boolean;
   readonly networks: readonly NetworkFindings[];
-  /** Undefined without REDIS_URL and CACHE_REDIS_URL. */
+  /** Findings about Redis; undefined without REDIS_URL and CACHE_REDIS_URL. */
   readonly redis: RedisFindings | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface DiagnoseOptions {
   /** Timeout for each upstream. */
   readonly timeoutMs: number;
   readonly open: (upstream: UpstreamConfig) => Transport | undefined;
-  /** Called after each step with the number of finished steps. */
+  /** Listener for the number of finished steps. */
   readonly onProgress: (done: number, all: number) => void;
 }
 

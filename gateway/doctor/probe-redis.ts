@@ -76,7 +76,7 @@ function addFacts(found: RedisFindings, info: string, saves: boolean | undefined
   if (eviction !== undefined) found.notes.push(`it evicts ${eviction}`);
 }
 
-/** Undefined if a managed Redis forbids CONFIG. */
+/** Whether Redis writes snapshots; undefined if a managed Redis forbids CONFIG. */
 async function hasSnapshots(readSetting: () => Promise<unknown>): Promise<boolean | undefined> {
   try {
     const setting = (await readSetting()) as readonly string[];

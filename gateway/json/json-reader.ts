@@ -24,11 +24,11 @@ const [NULL, TRUE, FALSE] = [Buffer.from('null'), Buffer.from('true'), Buffer.fr
 
 /** Maximum depth, above any result of a node except for deep traces, which are parsed. */
 const MAX_DEPTH = 100;
-/** For fewer bytes, a check of all of them costs more than it saves. */
+/** Minimum of a check for plain bytes: for fewer, a check of all of them costs more than it saves. */
 const MIN_PLAIN_BYTES = 1_000;
-/** For more bytes, a native search is faster. */
+/** Maximum of a search by words: for more bytes, a native search is faster. */
 const MAX_WORD_BYTES = 256;
-/** Of a long text that is not plain, pieces of this length are checked natively first: a caller can write one character into 24 MB. */
+/** Length of the pieces in which a long text that is not plain is checked natively first: a caller can write one character into 24 MB. */
 const PIECE_BYTES = 4_096;
 /** More than any bytes have, as an integer: comparing with Infinity is slower. */
 const NEVER = 2 ** 30;

@@ -7,7 +7,7 @@ const BACKSLASH = 92;
 const OPEN = 91;
 const CLOSE = 93;
 const BRACKET_BITS = ~32;
-/** For shorter strings, a loop is faster than a native search. */
+/** Length below which a loop is faster than a native search. */
 const SHORT_BYTES = 80;
 
 export interface NestingLimits {

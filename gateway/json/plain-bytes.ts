@@ -4,7 +4,7 @@ const BACKSLASH = 92;
 /** 96 in each of four bytes. */
 const SPACES = 0x60606060;
 const HIGH_BITS = 0x80808080 | 0;
-/** From this length on, a check for ASCII costs less than decoding UTF-8. */
+/** Length from which on a check for ASCII costs less than decoding UTF-8. */
 const LONG_BYTES = 10_000;
 
 /**

@@ -198,7 +198,7 @@ export class History {
   #uptimes: Rows = new Map();
   #sampledAt = clock.now();
   #timer: Timer | undefined;
-  /** Called with each new point, which may be a further part of its step. */
+  /** Listener for each new point, which may be a further part of its step. */
   onPoint: (range: HistoryRange, point: HistoryPoint) => void = () => undefined;
 
   constructor(page: Registry) {

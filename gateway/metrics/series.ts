@@ -98,7 +98,7 @@ const upstreamSeries = {
 const subscriptionSeries = {
   opened: counts('gatehouse_subscriptions_open'),
   closed: subtracts('gatehouse_subscriptions_open'),
-  /** So many notifications were sent. */
+  /** Number of notifications that were sent. */
   notified: adds<number>('gatehouse_notifications_total'),
 };
 

@@ -52,7 +52,7 @@ export class AccessLogEntry implements RecordPrinter {
     this.rejectedBy(rejection);
   }
 
-  /** Called once for each call, and for each request that is no call. @param outcome the label that the metrics have */
+  /** End of a call, or of a request that is no call. @param outcome the label that the metrics have */
   callEnded(outcome: string): void {
     this.#outcome = joined(this.#outcome, outcome);
   }

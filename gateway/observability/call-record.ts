@@ -19,7 +19,7 @@ export interface CallEnd {
   readonly code?: number | undefined;
   /** Request units of a call. */
   readonly requestUnits?: number;
-  /** Undefined: Gatehouse did not reject the call. */
+  /** Reason of Gatehouse's rejection; undefined: there was none. */
   readonly rejection?: RpcError | undefined;
   /** Name of the limit of the key that rejected the call with its body. */
   readonly rejectedBy?: string | undefined;
@@ -36,7 +36,7 @@ export interface RecordedAttempt {
   readonly isHedge: boolean;
   /** Time when the attempt began, by clock.now(). */
   readonly startedAt: number;
-  /** Undefined: the attempt is in progress. */
+  /** Time of the end; undefined: the attempt is in progress. */
   endedAt: number | undefined;
   /** `response`, a failure class, or `cancelled`. */
   outcome: string | undefined;
@@ -87,7 +87,7 @@ export class CallRecord {
   readonly id: string | undefined;
   readonly range: { readonly from: number; readonly to: number } | undefined;
   readonly startedAt = clock.now();
-  /** Undefined: Gatehouse handles the method without upstreams. */
+  /** Outcome of the cache; undefined: Gatehouse handles the method without upstreams. */
   cache: CacheOutcome | undefined = undefined;
   /** Skip reasons by upstream. */
   readonly skipReasons: Record<string, SkipReason> = {};
@@ -100,7 +100,7 @@ export class CallRecord {
   /** Audits in progress, to which that of the call is added; undefined: the call is audited as others are. */
   audits: Promise<unknown>[] | undefined = undefined;
   audit: AuditReport | undefined = undefined;
-  /** Undefined: the call is in progress. */
+  /** End of the call; undefined: it is in progress. */
   end: CallEnd | undefined = undefined;
   #printers = noPrinters;
   #watchers = noWatchers;

@@ -119,7 +119,7 @@ function isObjectOrList(value: unknown): value is Readonly<Record<string, unknow
   return isObject(value) || Array.isArray(value);
 }
 
-/** Never the text of a whole object, which may be large. */
+/** Text of a value, never of a whole object, which may be large. */
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} elements`;
   if (isObject(value)) return typeof value['hash'] === 'string' ? `hash ${textOf(value['hash'])}` : 'an object';

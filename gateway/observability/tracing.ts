@@ -13,7 +13,7 @@ const successOutcomes: ReadonlySet<string> = new Set([
   'caller-left',
 ]);
 
-/** Creates a span for each call and each attempt. Exports need an SDK that the operator loads (`node --import`). */
+/** Creates a span for each call and each attempt, which span-export.ts exports. */
 export class CallTracing implements RecordPrinter {
   readonly #tracer: Tracer;
   readonly #parent: Context;
@@ -35,7 +35,7 @@ export class CallTracing implements RecordPrinter {
   }
 }
 
-/** Opens tracing; undefined: no SDK is loaded. This is checked once at start, so that tracing costs nothing without an SDK. */
+/** Opens tracing; undefined: nothing exports spans. This is checked once at start, so that tracing costs nothing then. */
 export function openTracing(): CallTracing | undefined {
   const tracer = trace.getTracer('gatehouse', version);
   const span = tracer.startSpan('gatehouse starts');
@@ -106,7 +106,7 @@ function rpc(method: string): Attributes {
   return { 'rpc.system.name': 'jsonrpc', 'rpc.method': method, 'jsonrpc.protocol.version': '2.0' };
 }
 
-/** Empty for notifications and for the id null. @param id as JSON text */
+/** Attributes of the request id: none for notifications and for the id null. @param id as JSON text */
 function requestId(id: string | undefined): Attributes {
   if (id === undefined || id === 'null') return {};
   return { 'jsonrpc.request.id': id.startsWith('"') ? (JSON.parse(id) as string) : id };

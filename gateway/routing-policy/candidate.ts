@@ -64,7 +64,7 @@ export interface NetworkState {
   readonly newestServed: number;
   /** An upstream that is more blocks behind is skipped. */
   readonly maxLag: number;
-  /** At least one upstream is an archive. */
+  /** Whether an upstream is an archive. */
   readonly hasArchives: boolean;
   /** The network has one upstream. */
   readonly isAlone?: true;

@@ -13,7 +13,7 @@ interface HedgeableCall {
 
 const QUANTILE = 0.95;
 const MIN_SAMPLES = 20;
-/** Used until a method has 20 samples. */
+/** Delay until a method has 20 samples. */
 const DEFAULT_DELAY_MS = 1_000;
 /** Delays are rounded up to this step, because Node keeps timers of equal length in one list. */
 const DELAY_STEP_MS = 10;

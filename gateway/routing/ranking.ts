@@ -8,7 +8,7 @@ const MIN_GAIN_FACTOR = 1.3;
 const MIN_GAIN_MS = 10;
 /** Minimum time between two changes of the first upstream. */
 const MIN_STAY_MS = 30_000;
-/** After this time the first upstream of the file is first again: only calls measure it, and it gets few of them. */
+/** Time after which the first upstream of the file is first again: only calls measure it, and it gets few of them. */
 const MAX_STAY_MS = 300_000;
 
 /** The slowest upstream gets this part of the calls of the fastest, so that its latency stays known. */
@@ -25,7 +25,7 @@ export interface Ranked {
 
 /** The order of upstreams of equal priority, for one group of methods. */
 interface Tier<U> {
-  /** Called once a second. */
+  /** Update of the ranking, once a second. */
   update(now: number): void;
   /** Writes the upstreams in their order into a list, from an index on. */
   writeOrder(order: U[], start: number): void;

@@ -51,6 +51,7 @@ import { EventList, MAX_EVENTS, type GatewayEvent } from '../observability/event
 import { sendEvents } from '../observability/event-webhook.ts';
 import { RecentCalls } from '../observability/recent-calls.ts';
 import { ShownParams } from '../observability/shown-params.ts';
+import { startSpanExport } from '../observability/span-export.ts';
 import { openTracing } from '../observability/tracing.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
 import { UsageStore } from '../usage/usage-store.ts';
@@ -356,6 +357,8 @@ async function openPorts(parts: Opened<typeof openOperations>) {
     parts;
   const { authenticator, limiter, historyStore, drains, stop, onClose } = parts;
   const { HOST, PORT, OPS_PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX, STATUS_PAGE } = settings;
+  const endSpanExport = await startSpanExport(settings, log);
+  onClose(() => endSpanExport?.());
   const nextRequestId = createRequestIds();
   const proxies = new TrustedProxies(itemsIn(settings.TRUSTED_PROXIES));
   const requestOptions = {
@@ -413,6 +416,7 @@ async function openPorts(parts: Opened<typeof openOperations>) {
       ...{ keys: parts.keys, log, logLevel: parts.logLevel, limiter, drains, events, proxies, lists },
       ...{ links: opsLinks, port: mainPort, dataDir: settings.DATA_DIR, usage: parts.usageStore },
       tokens: parts.adminTokens,
+      plans: () => authenticator.plans,
       onRejected: metrics.adminRejected.bind(metrics),
       explain: explainCalls({ ...requestOptions, nextRequestId }),
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),

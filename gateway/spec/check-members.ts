@@ -14,7 +14,7 @@ export interface MemberSchema {
 
 /** The members that an object in a value may have once only, and in this spelling only. */
 interface MemberRules {
-  /** Undefined: the object has no known members, its names are data. */
+  /** Names of the known members; undefined: the names are data. */
   readonly names: MemberNames | undefined;
   /** Rules for the members' values, in the order of their names. */
   readonly inner: readonly (MemberRules | undefined)[];

@@ -42,7 +42,7 @@ export interface MethodSpec {
   readonly sends?: true;
   /** The call sends no transaction, so that no other upstream recognises it: after an unknown outcome it is not sent again. */
   readonly sendsOperation?: true;
-  /** Its errors have `data` of any type, as bundlers give it (ERC-7769); of other methods it is hexadecimal. */
+  /** Errors of the method have `data` of any type, as bundlers give it (ERC-7769); of other methods it is hexadecimal. */
   readonly hasErrorData?: true;
   /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */
   readonly executes?: true;
@@ -55,7 +55,7 @@ export interface MethodSpec {
   readonly tracks?: { readonly of: 'transaction' | 'sender'; readonly param: number };
   /** The first parameter is the hash of the requested object or of its block. The result may be null. */
   readonly looksUpHash?: true;
-  /** If no upstream supports the method, the result is null instead of the error -32601. Many nodes have no uncles. */
+  /** Result null in place of the error -32601, if no upstream supports the method. Many nodes have no uncles. */
   readonly nullWhenUnsupported?: true;
   /** JSON types of a result that is not null. Absent: any, and the result is forwarded unchanged. */
   readonly resultKinds?: readonly ResultKind[];

@@ -82,7 +82,7 @@ const MAX_SHORT_RESPONSE_BYTES = 262_144;
 /** Pattern of results that are bytes, of any length. */
 export const BYTES = '^0x(?:[0-9a-fA-F]{2})*$';
 
-/** Their results are short texts, numbers or booleans, and their errors have no payload of a contract. */
+/** Methods whose results are short texts, numbers or booleans, and whose errors have no payload of a contract. */
 const shortMethods: ReadonlySet<string> = new Set(
   methods
     .filter(({ resultKinds = ['object'], resultPattern, reverts, executes, sends }) => {

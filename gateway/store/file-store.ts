@@ -217,7 +217,7 @@ export class FileStore implements Store {
     return isChanged;
   }
 
-  /** Never rejects. */
+  /** Poll for changes of other processes. Never rejects. */
   async #poll(): Promise<void> {
     this.#hasLittleSpace();
     try {

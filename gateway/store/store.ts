@@ -15,7 +15,7 @@ export interface PutOptions {
   readonly isUrgent?: boolean;
 }
 
-/** Called with the name of a record that was put or deleted; undefined: any record of the folder may have changed. */
+/** Listener for the name of a record that was put or deleted; undefined: any record of the folder may have changed. */
 export type ChangeListener = (name: string | undefined) => void;
 
 export interface AddOptions {

@@ -7,7 +7,7 @@ import { bounds } from './bounds.ts';
 import { heading, rowOf } from './outcome-table.ts';
 import { playAttack, type Outcome, type Pass } from './play-attack.ts';
 
-/** Above it, the machine has too few cores for two workers, the attacker, the upstream and another caller. */
+/** Share above which the machine has too few cores for two workers, the attacker, the upstream and another caller. */
 const MAX_CPU_WAIT_SHARE = 0.4;
 
 const rows: string[][] = [];

@@ -4,7 +4,7 @@ export const bounds = {
   memoryBytes: 512 * 1_024 * 1_024,
   /** What the primary and a second worker add: code, and what each process has in common with the others. */
   twoMoreProcessesBytes: 140 * 1_024 * 1_024,
-  /** Of another key's sequential requests, as multiples of their median without the attack. */
+  /** Times of another key's sequential requests, as multiples of their median without the attack. */
   median: 1.5,
   worst: 3,
 } as const;

@@ -15,7 +15,7 @@ export interface Neighbour {
 
 export interface Measurement {
   readonly requests: number;
-  /** Of those that were served. NaN: none was. */
+  /** Median of those that were served. NaN: none was. */
   readonly medianMs: number;
   readonly worstMs: number;
   /** Part of `worstMs` for which the gateway waited for a CPU: other programs of this machine had it. */

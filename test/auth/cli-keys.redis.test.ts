@@ -23,7 +23,7 @@ beforeEach(() => {
 
 const keys = (args: string[], input?: string): Promise<KeysRun> =>
   runKeys({ REDIS_URL: redisUrl, DATA_DIR: dataDir }, args, input);
-/** As `keys`, where there is a network. */
+/** Run of `keys` where there is a network. */
 function withUrl(args: string[]): Promise<KeysRun> {
   const networks = join(dataDir, 'networks');
   mkdirSync(networks, { recursive: true });
@@ -153,7 +153,7 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
       `There are no keys. Create one: ${commandName} keys create --name <name>\n`,
     );
     expect((await keys(['list', '--json'])).out).toBe('[]\n');
-    const empty = { out: 'id,name,team,created,state\n', err: '', exitCode: 0 };
+    const empty = { out: 'id,name,team,plan,created,state\n', err: '', exitCode: 0 };
     expect(await keys(['list', '--team', 'acme', '--csv'])).toEqual(empty);
     const alice = await create('alice');
     const bob = await create('bob with a long name');
@@ -162,9 +162,9 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
     const lines = (await keys(['list'])).out.trimEnd().split('\n');
     expect(lines).toHaveLength(3);
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\dZ`;
-    expect(lines[0]).toMatch(/^ID {12}NAME {18}TEAM {2}CREATED {12}STATE$/);
-    expect(lines[1]).toMatch(new RegExp(`^${alice.id}  alice {17}-     ${time}  active$`));
-    expect(lines[2]).toMatch(new RegExp(`^${bob.id}  bob with a long name  acme  ${time}  revoked ${time}$`));
+    expect(lines[0]).toMatch(/^ID {12}NAME {18}TEAM {2}PLAN {2}CREATED {12}STATE$/);
+    expect(lines[1]).toMatch(new RegExp(`^${alice.id}  alice {17}-     -     ${time}  active$`));
+    expect(lines[2]).toMatch(new RegExp(`^${bob.id}  bob with a long name  acme  -     ${time}  revoked ${time}$`));
     expect((await listed()).map(({ id }) => id)).toEqual([alice.id, bob.id]);
   });
 

@@ -56,3 +56,25 @@ it('a shell without network files accepts any network', async () => {
   expect((await keys('create', '--name', 'alice', '--networks', 'locl')).exitCode).toBe(0);
   expect(await restrictedNetworks()).toEqual(['locl']);
 });
+
+it('a plan is one of auth.yaml, and keys list has it', async () => {
+  const withPlan = ['create', '--name', 'alice', '--plan', 'free'];
+  expect(await keys(...withPlan)).toEqual({
+    out: '',
+    err: 'plan: expected the name of a plan in auth.yaml (it has none)\n',
+    exitCode: 1,
+  });
+  writeFileSync(join(folder, 'auth.yaml'), 'plans: { free: { rate: 5, daily: 1000 }, gold: { rate: 50 } }');
+  expect((await keys('create', '--name', 'alice', '--plan', 'fre')).err).toBe(
+    'plan: expected the name of a plan in auth.yaml (free, gold)\n',
+  );
+  expect(await keys(...withPlan)).toMatchObject({ err: '', exitCode: 0 });
+  const { out } = await keys('list', '--csv');
+  expect(out.split('\n')[1]).toMatch(/^[0-9a-f]{12},alice,,free,.*,active$/);
+  writeFileSync(join(folder, 'auth.yaml'), 'plans: { gold: { rate: 50 } }');
+  const [id = ''] = out.split('\n')[1]?.split(',') ?? [];
+  expect((await keys('show', id)).out).toContain(
+    'rejected until corrected: plan: expected the name of a plan in auth.yaml (gold)',
+  );
+  expect(await keys('update', id, '--plan', 'gold')).toMatchObject({ err: '', exitCode: 0 });
+});

@@ -17,7 +17,7 @@ export interface TcpProxy {
 interface ProxiedConnection {
   readonly client: Socket;
   readonly server: Socket;
-  /** Undefined: responses are forwarded at once. */
+  /** Held responses; undefined: they are forwarded at once. */
   buffered: Buffer[] | undefined;
 }
 

@@ -13,7 +13,7 @@ import { ScriptedChain, type ScriptedBlock } from '../chain/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';
 import { withHeads } from '../chain/with-heads.ts';
 
-/** Where a request was sent, which the sender writes. */
+/** Place to which a request was sent, which the sender writes. */
 export interface SentTo {
   headHash: string | undefined;
 }

@@ -9,7 +9,7 @@ import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { CHAIN_ID, follow, notifyHead, scriptedNode, withHeads, type ScriptedNode } from './with-heads.ts';
 
-/** Longer than a poll takes on a loaded machine. */
+/** Time longer than a poll takes on a loaded machine. */
 const WAIT_MS = 2_000;
 const MIN_MS = 250;
 

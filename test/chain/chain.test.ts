@@ -29,7 +29,7 @@ class Network {
   readonly changes: ChainChange[] = [];
   /** Upstreams to poll because their head may be replaced, and upstreams whose chain id must be checked. */
   readonly asked: string[] = [];
-  /** After `hold`: fetches and checks of chain ids that are not answered yet, in order. */
+  /** Requests after `hold`: fetches and checks of chain ids that are not answered yet, in order. */
   #held: (Fetch | Verify)[] | undefined;
   at = 1_000;
 

@@ -11,7 +11,7 @@ const ROUND_TRIP_MS = 30;
 const time = simulateTime();
 
 interface Followed {
-  /** From the block at the node to its head in the gateway, in ms. */
+  /** Delays from the block at the node to its head in the gateway, in ms. */
   readonly delays: number[];
   readonly polls: number;
   readonly rounds: number;

@@ -140,7 +140,7 @@ class Network {
     return this;
   }
 
-  /** Its block of this number is fetched. */
+  /** Block of this number is fetched. */
   learn(name: string, number: number): this {
     const { chain, known } = this.node(name);
     known.learnAncestors([parseHeader(chain.byNumber(`0x${number.toString(16)}`)) as Header]);

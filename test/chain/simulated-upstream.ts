@@ -11,11 +11,11 @@ export interface SimulatedUpstream extends PolledUpstream {
   chain: ScriptedChain;
   /** Infinity: it does not respond. */
   respondsAfterMs: number;
-  /** Its response to a request for a block by hash, instead of the block. */
+  /** Response to a request for a block by hash, instead of the block. */
   byHash: ((hash: string) => unknown) | undefined;
   /** Number of requests, without those for the latest block. */
   fetched: number;
-  /** Of its last subscription. */
+  /** Events of the last subscription. */
   events: FeedEvents | undefined;
 }
 

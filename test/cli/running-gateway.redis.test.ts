@@ -40,6 +40,15 @@ describe('the commands that ask a running gateway', () => {
     expect(status.stdout).toMatch(/^Gateway at http:\/\/127\.0\.0\.1:\d+: ready\nKeys: in a file, available\n/);
     expect(status.stdout).toMatch(/\nNETWORK {2}UP {6}TROUBLE\nmain {5}0 of 2 {2}away, node: not contacted yet\n$/);
 
+    const withUptime = await place.run(['status', '--uptime', '30d'], env);
+    expect(withUptime.stdout).toMatch(/\nNETWORK {2}UP {6}UPTIME {2}TROUBLE\nmain {5}0 of 2 {2}- {7}away, node: /);
+    expect(await place.run(['status', '--uptime', '1y'], env)).toMatchObject({
+      ...{
+        code: 1,
+        stderr: 'the gateway rejects the request: range: expected 1h, 24h, 7d, 30d, 90d, at the address of a network\n',
+      },
+    });
+
     const explained = await place.run(['explain', 'main', 'eth_gasPrice'], env);
     expect(explained.stdout).toMatch(/^eth_gasPrice on main: result, cache \w+\n\nUPSTREAM/);
     expect(explained.stdout).toMatch(/\naway +\d+ ms +transport +█+\nnode +\d+ ms +response +█+\n/);

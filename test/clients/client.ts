@@ -3,7 +3,7 @@ export interface CallObject {
   readonly from: string;
   readonly to: string;
   readonly data?: string;
-  /** In wei. */
+  /** Value in wei. */
   readonly value?: bigint;
 }
 

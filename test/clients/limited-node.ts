@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers';
 
 /** Limits of a node, as providers have them. */
 export interface NodeLimits {
-  /** Of `eth_getLogs`. */
+  /** Maximum of `eth_getLogs`. */
   readonly maxBlocks?: number;
-  /** Of `eth_getLogs`. */
+  /** Maximum of `eth_getLogs`. */
   readonly maxResults?: number;
   /** Older blocks, and their logs, are not available. */
   readonly prunedBelow?: number;

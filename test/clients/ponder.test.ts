@@ -9,7 +9,7 @@ import { startLimitedNode, type LimitedNode, type NodeLimits } from './limited-n
 import { startPonder } from './ponder.ts';
 import { makeToolFolder } from './tool-folder.ts';
 
-/** Not that of a development chain, so that the gateway caches final blocks and parts of ranges. */
+/** Chain id of no development chain, so that the gateway caches final blocks and parts of ranges. */
 const CHAIN_ID = 7_007;
 const BLOCKS = 50_000;
 const FAILURES = 10;

@@ -24,7 +24,7 @@ export interface Row {
   readonly blockHash: string;
 }
 
-/** Where ponder looks for the files of `ponder-project`. */
+/** Places where ponder looks for the files of `ponder-project`. */
 const places: Readonly<Record<string, string>> = {
   'package.json': 'package.json',
   'config.js': 'ponder.config.js',
@@ -33,7 +33,7 @@ const places: Readonly<Record<string, string>> = {
   'api.js': 'src/api/index.ts',
 };
 
-/** Also for the compiled module. */
+/** Folder of this module, also for the compiled one. */
 const here = join(packageRoot, 'test/clients');
 
 /** The folder of a package: of `node_modules` here, or of the root. */

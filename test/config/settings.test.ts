@@ -100,6 +100,13 @@ describe('a setting that is set', () => {
       );
   });
 
+  it.each(namesOf('ratio'))('%s is a number from 0 to 1', (name) => {
+    for (const [given, ratio] of Object.entries({ '0': 0, '0.01': 0.01, '1': 1 }))
+      expect(readSettings({ [name]: given })).toMatchObject({ [name]: ratio });
+    for (const given of ['10', '1.1', '-0.5', '1e-3', '5 %'])
+      expect(() => readSettings({ [name]: given })).toThrow(`${name}: expected a number from 0 to 1`);
+  });
+
   it('QUOTAS_WITHOUT_REDIS may be open or closed, METRICS_PER_KEY and KEY_HEADERS off or on', () => {
     expect(readSettings({ QUOTAS_WITHOUT_REDIS: 'closed' }).QUOTAS_WITHOUT_REDIS).toBe('closed');
     expect(() => readSettings({ QUOTAS_WITHOUT_REDIS: 'no' })).toThrow('expected one of open, closed');
@@ -135,10 +142,13 @@ describe('errors in settings', () => {
 
 describe('every setting', () => {
   it('is tested above: each is of one of these types', () => {
-    const known = ['string', 'url', 'port', 'count', 'amount', 'ranges'].flatMap(namesOf);
+    const known = ['string', 'url', 'port', 'count', 'amount', 'ratio', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
-    // Tokens are tested with the admin API and the webhook, STATUS_PAGE with the pages.
+    // Tokens are tested with the admin API and the webhook, STATUS_PAGE with the pages, those of OpenTelemetry with exports.
     const lists = [
+      'OTEL_EXPORTER_OTLP_PROTOCOL',
+      'OTEL_TRACES_SAMPLER',
+      'OTEL_SDK_DISABLED',
       'STATUS_PAGE',
       'LOG_LEVEL',
       'ACCESS_LOG',

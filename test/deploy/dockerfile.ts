@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 
 export interface Instruction {
-  /** In capitals. */
+  /** Name in capitals. */
   readonly name: string;
   readonly argument: string;
 }

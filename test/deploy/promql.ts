@@ -3,7 +3,7 @@ import { parser } from '@prometheus-io/lezer-promql';
 /** The metrics, labels and values in a PromQL expression. */
 export interface Named {
   readonly metrics: readonly string[];
-  /** In matchers, groupings and joins. */
+  /** Labels in matchers, groupings and joins. */
   readonly labels: readonly string[];
   /** Matchers with `=` or `=~`, and the values between bars. */
   readonly wanted: readonly { readonly label: string; readonly values: readonly string[] }[];

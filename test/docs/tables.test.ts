@@ -98,8 +98,10 @@ describe('the generated tables in docs/', () => {
   });
 });
 
-it('an operator has at most 40 settings, and 70 options of a network', () => {
-  expect(settingRows.length).toBeLessThanOrEqual(40);
+it('an operator has at most 40 settings of Gatehouse, and 70 options of a network', () => {
+  // Those of OpenTelemetry have its names and meanings.
+  const own = settingRows.filter(({ name }) => !name.startsWith('OTEL_'));
+  expect(own.length).toBeLessThanOrEqual(40);
   const options = tableUnder('docs/reference/network-options.md', 'Options');
   expect(options.length).toBeGreaterThan(50);
   expect(options.length).toBeLessThanOrEqual(70);

@@ -10,7 +10,7 @@ const avoided = [
   ...['taken back', 'goes on', 'go on', 'look-ups?', 'objections?', 'complaints?', 'verdicts?', 'weighted', 'weighs'],
   ...['under way', 'for good', 'broken off', 'let go', 'let in', 'left alone', 'anew'],
 ];
-/** Not within a compound, such as a name with hyphens. */
+/** Words that are not within a compound, such as a name with hyphens. */
 const pattern = new RegExp(`(?<![\\w-])(${avoided.join('|')})(?![\\w-])`, 'gi');
 
 const docs = readdirSync(join(packageRoot, 'docs'), { recursive: true, encoding: 'utf8' });

@@ -13,7 +13,7 @@ const burst = 30;
 const seconds = 3;
 /** Each sends one call after the other, so that calls do not wait in a slow gateway until they time out. */
 const senders = 16;
-/** By the position in its parameters: identical calls in progress would be coalesced. */
+/** Times by the position in its parameters: identical calls in progress would be coalesced. */
 const sentAt: number[] = [];
 const call = (): string => {
   const params = [`0x${'ab'.repeat(20)}`, `0x${(sentAt.push(Date.now()) - 1).toString(16)}`, 'latest'];

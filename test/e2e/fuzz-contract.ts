@@ -20,7 +20,7 @@ export interface ContractOptions {
 /** The response that the contract allows for a whole request, or for one item of it. */
 export interface Due {
   readonly statuses: readonly number[];
-  /** Undefined: no body. An array: a batch, item by item. */
+  /** Items of the body; undefined: no body. An array: a batch, item by item. */
   readonly items: DueItem | readonly DueItem[] | undefined;
 }
 
@@ -159,7 +159,7 @@ function dueOfLone(item: DueItem | undefined): Due {
 const known = ['jsonrpc', 'id', 'method', 'params'];
 const fold = (name: string): string => name.toLowerCase().replaceAll('ſ', 's');
 
-/** Undefined: a notification. */
+/** Item that is due; undefined: a notification. */
 function dueItem(item: unknown, text: string): DueItem | undefined {
   const codes = [-32600];
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return { ids: ['null'], codes };

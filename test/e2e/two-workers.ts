@@ -8,7 +8,7 @@ import { freePort } from '../support/redis.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
 
 export const adminToken = 'T0ken-0f-an-operator';
-/** Longer than a worker takes to start on a loaded machine. */
+/** Time longer than a worker takes to start on a loaded machine. */
 export const START_MS = 50_000;
 /** Twice as many connections as workers would do, if one worker were not busy at that moment. */
 export const CONNECTIONS = 12;

@@ -10,7 +10,7 @@ import { CONNECTIONS, START_MS, TwoWorkers, workerOf, type Reply } from './two-w
 
 const word = `0x${'2a'.padStart(64, '0')}`;
 const chainId = 10;
-/** It returns no unit in less than hours. */
+/** Limit that returns no unit in less than hours. */
 const returnsNothing = { rate: 0.001, burst: 25 };
 const SIZE = 25;
 
@@ -191,7 +191,7 @@ describe('two workers count the subscriptions', () => {
     readonly error?: { readonly message: string };
   }
 
-  /** Over one socket after the other, until one is rejected. @returns how many were accepted, and the message */
+  /** Subscriptions over one socket after the other, until one is rejected. @returns how many were accepted, and the message */
   async function subscribeInTurn(
     callers: readonly Caller[],
     kind: unknown[] = ['newHeads'],

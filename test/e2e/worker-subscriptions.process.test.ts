@@ -14,7 +14,7 @@ const contract = addressOf('contract');
 const transfer = { address: contract, topics: [hashOf('Transfer')] };
 const word = `0x${'2a'.padStart(64, '0')}`;
 
-/** By slug: `main` is polled, and the upstream of `live` sends notifications. */
+/** Chains by slug: `main` is polled, and the upstream of `live` sends notifications. */
 const chains = { main: new ScriptedChain(), live: new ScriptedChain() };
 let node: FakeNode;
 let liveNode: ChainNode;

@@ -15,7 +15,7 @@ import { adminToken, CONNECTIONS, onAll, START_MS, TwoWorkers, type Reply } from
 const word = `0x${'2a'.padStart(64, '0')}`;
 
 let node: FakeNode;
-/** It returns other balances than `node`. */
+/** Node that returns other balances than `node`. */
 let other: FakeNode;
 let gateway: TwoWorkers;
 

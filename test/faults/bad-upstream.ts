@@ -13,7 +13,7 @@ export const CHAIN_ID = 7;
 
 /** An upstream that works until `fail()`. */
 export interface BadUpstream {
-  /** Its fields in a network file, without the name. */
+  /** Fields in a network file, without the name. */
   readonly upstream: Readonly<Record<string, string>>;
   /** The number of calls of this method that the node received. */
   received(method: string): number;

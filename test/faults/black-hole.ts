@@ -17,7 +17,7 @@ const program = `
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });`;
 
-/** Longer than a connection over loopback takes to open on a loaded machine. */
+/** Time longer than a connection over loopback takes to open on a loaded machine. */
 const CONNECT_TIMEOUT_MS = 1_000;
 
 /** The kernel accepts connections until the listener's queue is full, and then drops connection attempts. */

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { clock } from '../../gateway/clock/clock.ts';
 
 /**
- * Where an exchange fails: after the connection is accepted, at the request (which the node does not get), before the
+ * Place where an exchange fails: after the connection is accepted, at the request (which the node does not get), before the
  * response, in its headers, after its headers, or in its body.
  */
 export type Stage = 'accept' | 'request' | 'response' | 'headers' | 'body-start' | 'body';

@@ -4,23 +4,23 @@ import type { Fault, Outcome } from './faults.ts';
 /** The measured times until responses with a failed upstream. */
 export interface FaultRow {
   readonly fault: Fault;
-  /** With a second, working upstream: the first call, and the next one. */
+  /** Times with a second, working upstream: of the first call, and the next one. */
   readonly ms: number;
   readonly nextMs: number;
-  /** Without another upstream. */
+  /** Time without another upstream. */
   readonly aloneMs: number;
 }
 
 /** The measured times until responses while Redis fails. */
 export interface RedisRow {
   readonly name: string;
-  /** For a cached key, and for one with limits. */
+  /** Time for a cached key, and for one with limits. */
   readonly cachedMs: number;
   readonly limitedMs: number;
-  /** For a key that is not cached. */
+  /** Status for a key that is not cached. */
   readonly uncachedStatus: number;
   readonly uncachedMs: number;
-  /** From the end of the fault until that key is accepted. */
+  /** Time from the end of the fault until that key is accepted. */
   readonly recoveryMs: number;
 }
 

@@ -20,7 +20,7 @@ import {
 export interface Fault {
   readonly name: string;
   readonly open: () => Promise<BadUpstream>;
-  /** It fails before the gateway starts. Otherwise it first serves a call, so that there are connections to it. */
+  /** Failure before the gateway starts. Otherwise the upstream first serves a call, so that there are connections to it. */
   readonly failsFromStart?: true;
   /** Only the attempt's timeout ends the call. The network file has a short one for it. */
   readonly isSilent?: true;
@@ -30,9 +30,9 @@ export interface Fault {
   readonly received: readonly [pair: number, alone: number];
   /** A poll of its head may fail first. Then the call is not sent to it. */
   readonly mayFailPoll?: true;
-  /** It returns the correct response, so that no other upstream gets the call. */
+  /** Upstream that returns the correct response, so that no other upstream gets the call. */
   readonly isHarmless?: true;
-  /** Its head stops while that of the working upstream advances. */
+  /** Upstream whose head stops while that of the working upstream advances. */
   readonly hasStoppedHead?: true;
   /** Default: `storage`. */
   readonly call?: ExpectedCall;
@@ -61,14 +61,14 @@ const lookup: ExpectedCall = { method: 'eth_getTransactionByHash', params: [tran
 const allFailed: Outcome = { status: 503, error: { code: -32603, message: 'no upstream could answer' } };
 const correctOutcome: Outcome = { status: 200, result: word };
 
-/** It receives the call once; another upstream, if there is one, gets it next. */
+/** Upstream that receives the call once; another upstream, if there is one, gets it next. */
 const once = { alone: allFailed, received: [1, 1] } as const;
 /** A reused connection fails during the call. Without another upstream, the call is sent once more. */
 const again = { alone: allFailed, received: [1, 2] } as const;
 const mayFailPoll = true;
-/** It never receives the call. */
+/** Upstream that never receives the call. */
 const never = { alone: allFailed, received: [0, 0] } as const;
-/** It returns the correct response, so that no other upstream gets the call. */
+/** Upstream that returns the correct response, so that no other upstream gets the call. */
 const harmless = { alone: correctOutcome, received: [1, 1], isHarmless: true } as const;
 
 /** Responses of proxies in front of nodes. */

@@ -12,7 +12,7 @@ import { rowOf, writeTable, type FaultRow } from './fault-table.ts';
 /** The attempt timeout of silent upstreams, and of all others: a call that waits for it ends before, by its deadline. */
 const SILENT_TIMEOUT_MS = 250;
 const TIMEOUT_MS = 20_000;
-/** Longer than the interval between polls of a head. */
+/** Time longer than the interval between polls of a head. */
 const POLL_AGAIN_MS = 16_000;
 
 interface Case {

@@ -29,7 +29,7 @@ if (plantName !== undefined) {
 if (file !== undefined) recordBlocks(file);
 await import(new URL('../../gateway/main.js', import.meta.url).href);
 
-/** Of the main thread's own CPU time: what other programs of this machine took is not counted. */
+/** Blocks of the main thread's own CPU time: what other programs of this machine took is not counted. */
 function recordBlocks(path: string): void {
   let [at, cpu] = [performance.now(), mainThreadMs()];
   setInterval(() => {

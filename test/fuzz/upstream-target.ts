@@ -177,7 +177,7 @@ async function playBody(
   return undefined;
 }
 
-/** Its members may lack, because clients reject nulls in it. @param isFull whether its transactions are objects */
+/** Members of it may lack, because clients reject nulls in it. @param isFull whether its transactions are objects */
 function isPendingBlock(result: unknown, isFull: unknown): boolean {
   if (typeof result !== 'object' || Array.isArray(result)) return false;
   const transactions: unknown = (result as Json | null)?.['transactions'] ?? [];

@@ -338,9 +338,9 @@ describe('over WebSocket', () => {
     const narrowed = await authenticator.withToken(access, await sign(one));
     const confirm = async (): Promise<unknown> => authenticator.confirm(digestOf(one.key), narrowed, 0);
     expect(await confirm()).toHaveProperty('keyToken');
-    authenticator.configure({ keyTokens: { keyTokenAudience: 'infura.io', clockToleranceS: 6 } });
+    authenticator.configure({ keyTokens: { keyTokenAudience: 'infura.io', clockToleranceS: 6 }, plans: {} });
     expect(await confirm()).toHaveProperty('keyToken');
-    authenticator.configure({ keyTokens: { keyTokenAudience: 'example.org', clockToleranceS: 5 } });
+    authenticator.configure({ keyTokens: { keyTokenAudience: 'example.org', clockToleranceS: 5 }, plans: {} });
     await expect(confirm()).rejects.toMatchObject({ reason: 'token-invalid' });
   });
 

@@ -6,7 +6,7 @@ import { parseInSteps } from '../../gateway/json/parse-in-steps.ts';
 const element = { text: 'ü"\\', list: [1, 'x', { a: null }], number: '0x1' };
 const list = Array.from({ length: 4_000 }, () => element);
 
-/** It does not rest for what other tests of this process have used. */
+/** Parser that does not rest for what other tests of this process have used. */
 const parse = (text: string): Promise<unknown> =>
   parseInSteps(Buffer.from(text), new OwnedSteps('test', new TurnBudget()), { depth: 100, values: 1_000_000 });
 

@@ -11,7 +11,7 @@ import { endDifferenceIn, randomJson, scans } from './fuzz-json.ts';
 const forms = Object.values(scans);
 const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
 
-/** Where the value ends, in a text that arrives in two chunks. */
+/** Position of the end of the value, in a text that arrives in two chunks. */
 function endOf(text: string, at: number, scan = scans.withSimd): number {
   const bytes = Buffer.from(text);
   const end = new ValueEnd(0, scan);

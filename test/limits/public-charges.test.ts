@@ -94,7 +94,7 @@ describe('many addresses', () => {
   }
 
   const ipv4 = (count: number): string[] => Array.from({ length: count }, (_, at) => `198.51.${at >> 8}.${at & 255}`);
-  /** Of a /44: 16 networks /48 with as many /64 each. */
+  /** Addresses of a /44: 16 networks /48 with as many /64 each. */
   const ipv6 = (count: number): string[] =>
     Array.from({ length: count }, (_, at) => `2001:db8:${(at % 16).toString(16)}:${at.toString(16)}::1`);
 

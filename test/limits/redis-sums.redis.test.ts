@@ -32,7 +32,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** So slow that no unit returns between two charges of a test. */
+/** Rate so slow that no unit returns between two charges of a test. */
 const perSecond = 1e-6;
 const maybe = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(one, { nil: undefined });
 let accounts = 0;

@@ -75,8 +75,9 @@ describe('the history over time', () => {
     secondsOf(metrics, 'eth_call').observe(0.02);
     await endStep(metrics, [down, { ...down, upstream: 'other' }]);
     const [points, nowS] = [history.pointsOf('1h'), time().unixMs() / 1000];
-    const { total, down: shares } = networkOverTime('1h', networkOf(points, 'one', 'other'), nowS);
+    const { total, down: shares, uptime } = networkOverTime('1h', networkOf(points, 'one', 'other'), nowS);
     expect(shares.slice(-3)).toEqual([null, 0, 1]);
+    expect(uptime).toBe(0.5);
     expect(total).toMatchObject({ calls: 2, failed: 1, rejected: 0 });
     expect(total['p99Ms']).toBeGreaterThan(0);
   });

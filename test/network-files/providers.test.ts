@@ -5,7 +5,7 @@ import { providerNames, providers } from '../../gateway/network-files/providers/
 import { credentialsOf, Secrets } from '../../gateway/upstreams/transport/credentials.ts';
 import { diagnosticsOf, loadFiles } from './load.ts';
 
-/** Without digits, so that nothing but its length shows that it is a key. */
+/** Key without digits, so that nothing but its length shows that it is a key. */
 const key = 'aBcDeFgHiJkLmNoP';
 const env = { KEY: key, ENDPOINT: 'our-endpoint' };
 

@@ -6,7 +6,7 @@ import { FolderWatcher } from '../../gateway/network-files/watch-folder.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 
-/** Longer than any test takes, so that only file-system events report changes. */
+/** Time longer than any test takes, so that only file-system events report changes. */
 const never = 3_600_000;
 
 let base: string;

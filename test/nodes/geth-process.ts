@@ -21,7 +21,7 @@ export interface GethStart {
   readonly folder: string;
   readonly args: readonly string[];
   readonly apis: string;
-  /** Of HTTP and WebSocket. */
+  /** Port of HTTP and WebSocket. */
   readonly port: number;
   readonly enginePort: number;
 }

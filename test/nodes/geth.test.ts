@@ -13,7 +13,7 @@ import { findGeth, GETH_VERSION } from './find-geth.ts';
 import { importSuiteChain, startDevGeth, type Geth, type SuiteChain } from './geth.ts';
 import { suiteFolder } from './suite/conversations.ts';
 
-/** Not one of the development chains, so that responses are cached. */
+/** Chain id of none of the development chains, so that responses are cached. */
 const CHAIN_ID = 7771;
 
 const allowed = [...onEveryNode, ...onGeth];

@@ -16,7 +16,7 @@ export interface Genesis {
 }
 
 const APIS = 'eth,net,web3';
-/** Of all methods in the conversations of execution-apis. */
+/** Namespaces of all methods in the conversations of execution-apis. */
 const SUITE_APIS = 'eth,net,web3,debug,txpool,testing';
 
 /** The genesis of geth's development chain, with its newest forks. */

@@ -37,7 +37,7 @@ const openedMethods = (): string[] => {
   return ['eth', 'net', 'web3', ...[...names].filter((name) => !/^(eth|net|web3)_/.test(name))];
 };
 
-/** Without those that send transactions or show the pool with them. */
+/** Conversations without those that send transactions or show the pool with them. */
 const withoutEffects = (): Conversation[] =>
   conversations.filter(({ exchanges }) =>
     exchanges.every(({ method }) => knownMethods.get(method)?.sends !== true && !/^(txpool|testing)_/.test(method)),

@@ -6,7 +6,7 @@ const unknown = `"l1Number":9007199254740993,"list":[12345678901234567890,-1e400
 const hash = word(5);
 const address = `0x${'a1'.repeat(20)}`;
 
-/** It lacks fields that are completed, and has JSON numbers in place of quantities. */
+/** Receipt that lacks fields that are completed, and has JSON numbers in place of quantities. */
 const receipt = `{"blockHash":"${hash}","blockNumber":9007199254740993,"status":"0x1","transactionHash":"${word(6)}",${unknown}}`;
 const transaction = (index: number): string =>
   `{"hash":"${word(100 + index)}","blockHash":"${hash}","blockNumber":"0x20000000000001","transactionIndex":${index},"input":"0x${'00'.repeat(200)}",${unknown}}`;

@@ -14,7 +14,7 @@ interface Read {
   /** `collected`: the first chunk shows that the block must be collected. */
   readonly failure?: string;
   readonly text?: string;
-  /** Of the transactions. */
+  /** Hashes of the transactions. */
   readonly hashes?: readonly string[];
 }
 

@@ -26,7 +26,7 @@ const receipt = {
 const specOf = (name: string) => methods.find((method) => method.name === name) ?? expect.fail(name);
 
 interface Read {
-  /** Undefined: it failed. */
+  /** Text of the response; undefined: it failed. */
   readonly text: string | undefined;
   readonly failure?: string;
   /** Whether another upstream is asked for logs in order. Those that flow keep their order. */

@@ -4,7 +4,7 @@ import { passThrough } from '../../gateway/spec/method-spec.ts';
 import { cpuTimeOf } from '../support/cpu-time.ts';
 
 const method = passThrough('eth_call');
-/** As long as the longest message that is not cut, and a sixteenth of it. */
+/** Length of the longest message that is not cut, and a sixteenth of it. */
 const LONG = 4_000;
 const SHORT = LONG / 16;
 const CHARS = 200_000;

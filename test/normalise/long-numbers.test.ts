@@ -19,7 +19,7 @@ afterAll(async () => {
   await node.close();
 });
 
-/** As text, because JSON.stringify has no digits beyond those of a double. */
+/** Result as text, because JSON.stringify has no digits beyond those of a double. */
 const result = (number: string, extra: string): string =>
   `{"hash":"${hash}","number":16,"totalDifficulty":${number},"note":"\\"size\\":${number}","extraData":"0x${extra}",` +
   `"transactions":[{"hash":"${hash}","blockHash":"${hash}","value": ${number} ,"nonce":1}]}`;

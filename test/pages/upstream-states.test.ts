@@ -17,16 +17,16 @@ let ops: string;
 interface Expected {
   readonly state: string;
   readonly label: string;
-  /** Undefined: there is no trouble. */
+  /** Reason of the trouble; undefined: there is none. */
   readonly reason?: RegExp;
-  /** Of the other two upstreams; `up` by default. */
+  /** State of the other two upstreams; `up` by default. */
   readonly others?: string;
-  /** Of the event; none by default. */
+  /** Kind of the event; none by default. */
   readonly event?: 'upstream' | 'audit';
   readonly up: number;
 }
 
-/** Of the first of three upstreams, by network. */
+/** State of the first of three upstreams, by network. */
 const expected: Readonly<Record<string, Expected>> = {
   late: {
     ...{ state: 'slow', label: '◆ slow', reason: /^slow: [\d,]+ ms, the fastest upstream [\d,]+ ms$/ },

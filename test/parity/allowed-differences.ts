@@ -22,7 +22,7 @@ const bundlerMethods = [
   'eth_supportedEntryPoints',
 ];
 
-/** Where the gateway's bytes differ from the node's, and what requires it. Each row must apply at least once in a run. */
+/** Places where the gateway's bytes differ from the node's, and what requires it. Each row must apply at least once in a run. */
 export const onEveryNode: readonly AllowedDifference[] = [
   {
     methods: ['eth_accounts'],

@@ -11,7 +11,7 @@ import { coreCalls, coreMethods, type CoreCall } from './core-calls.ts';
 import { httpEndpoint, openWebSocketEndpoint, type RpcEndpoint } from './rpc-endpoint.ts';
 import { makeTypedChain, type TypedChain } from './typed-chain.ts';
 
-/** Not one of the development chains, so that responses are cached. */
+/** Chain id of none of the development chains, so that responses are cached. */
 const CHAIN_ID = 7771;
 /** About 4,500 requests, one after the other: 4 s, and 32 s on a machine with a load of 18. */
 const TIMEOUT_MS = 180_000;

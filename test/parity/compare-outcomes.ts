@@ -2,11 +2,11 @@ export type Json = string | boolean | null | readonly Json[] | { readonly [name:
 
 /** A difference between a node's outcome and the gateway's that the contract requires. */
 export interface AllowedDifference {
-  /** Undefined: all methods. */
+  /** Names of methods; undefined: all methods. */
   readonly methods?: readonly string[];
   /** Matches the path of the value, for example `.transactions[].r`. */
   readonly at: RegExp;
-  /** Undefined: the value is absent. */
+  /** Check of both values; undefined: one is absent. */
   fits(node: Json | undefined, gateway: Json | undefined): boolean;
   readonly reason: string;
 }

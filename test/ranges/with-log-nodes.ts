@@ -18,7 +18,7 @@ export interface Sent {
   readonly text: string;
 }
 
-/** For a busy machine: a request in parts may have hundreds of calls. */
+/** Settings for a busy machine: a request in parts may have hundreds of calls. */
 const patient = { CALL_TIMEOUT_MS: '60000', UPSTREAM_TIMEOUT_MS: '30000' };
 
 /**

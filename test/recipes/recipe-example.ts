@@ -28,7 +28,7 @@ export interface RecipeExample {
   readonly example: string;
   /** The numbered steps. */
   readonly steps: readonly (Edit & Omittable)[];
-  /** If files are generated from the edited ones: what the checks print without `npm run generate`. */
+  /** Output if files are generated from the edited ones: what the checks print without `npm run generate`. */
   readonly generate?: Omittable;
   /** Edits that undo a part of a step. */
   readonly parts?: readonly (Edit & Omittable & { readonly part: string })[];

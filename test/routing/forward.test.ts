@@ -191,7 +191,7 @@ it('a redirect is not followed', async () => {
 });
 
 describe('the time for a whole call', () => {
-  /** Without the limit for the whole call, these calls take more than 10 s. */
+  /** Limit of the whole call, without which these calls take more than 10 s. */
   const deadline = { CALL_TIMEOUT_MS: '3000', UPSTREAM_TIMEOUT_MS: '30000' };
   const withoutLimitMs = 10_000;
 

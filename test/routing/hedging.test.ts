@@ -15,7 +15,7 @@ async function warm({ request, nodes }: WithNodes): Promise<void> {
   for (const node of nodes) node.calls.length = 0;
 }
 
-/** Never responds; `isClosed` is whether the gateway has closed the connection. */
+/** Behaviour that never responds; `isClosed` is whether the gateway has closed the connection. */
 function hangUntilClosed(): { behaviour: Behaviour; isClosed: () => boolean } {
   let isClosed = false;
   return {

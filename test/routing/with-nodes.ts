@@ -14,7 +14,7 @@ export interface WithNodes {
   readonly request: () => Promise<JsonRpcResponse>;
   /** The same at an old block: no upstream is skipped because it may have lost the newest one. */
   readonly requestOld: () => Promise<JsonRpcResponse>;
-  /** As `request`, or another call; returns the HTTP status and the response text as well. */
+  /** Request or another call; returns the HTTP status and the response text as well. */
   readonly send: (method?: string, params?: readonly unknown[]) => Promise<Sent>;
   /** Number of requests that each node received, except for its chain id and its head. */
   readonly requestCounts: () => number[];

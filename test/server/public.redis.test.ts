@@ -13,7 +13,7 @@ import { openCaller, type Caller } from './websocket/caller.ts';
 const chainId = 5;
 /** A call of one unit. */
 const unit = ['eth_getStorageAt', [`0x${'ab'.repeat(20)}`, '0x0', 'latest']] as const;
-/** It returns nothing in less than hours. */
+/** Rate that returns nothing in less than hours. */
 const slowRate = 0.001;
 
 let redis: RedisServer;

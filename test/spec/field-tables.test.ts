@@ -12,7 +12,7 @@ import { mutatedPatterns, mutations } from './schema-mutations.ts';
 
 const tables = parse(readFileSync(join(import.meta.dirname, 'field-tables.yaml'), 'utf8')) as Tables;
 const sources = readSources(join(packageRoot, 'schemas'));
-/** With the types as they are written, not as other tools read them. */
+/** Document with the types as they are written, not as other tools read them. */
 const generated = openRpcDocument(sources);
 const document = specifiedPart({ ...generated, components: { ...generated.components, schemas: sources.types } });
 

@@ -24,7 +24,7 @@ const namespaces = [
 /** A name, or the start of one: code could compare it with the names of several methods. */
 const name = `(?:(?:${namespaces.join('|')})_\\w*|${methodNames.filter((one) => one.includes('.')).join('|')})`;
 const wholeName = new RegExp(`^${name}$`);
-/** In a JSON text. In prose, names have no quotes. */
+/** Name in a JSON text. In prose, names have no quotes. */
 const quotedName = new RegExp(`"${name}"`);
 const anyName = new RegExp(`(?<![a-zA-Z0-9_])${name}`);
 

@@ -14,7 +14,7 @@ export interface Block {
 
 /** A chain whose blocks a test adds and removes. Any number of fake nodes can respond from it. */
 export class ScriptedChain {
-  /** From block 0. */
+  /** Blocks from block 0. */
   canonical: Block[] = [];
   /** Members of the next headers, in place of the usual ones. */
   fields: Readonly<Record<string, string>> = {};

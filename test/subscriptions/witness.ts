@@ -25,7 +25,7 @@ export interface Witness {
   close(): Promise<void>;
 }
 
-/** Without a client library, over `ws`. */
+/** Witness without a client library, over `ws`. */
 export async function rawWitness(gateway: TestGateway, slug: string, address: string): Promise<Witness> {
   const subscriber = await openSubscriber(gateway, slug);
   const heads = (await subscriber.subscribe('newHeads')) as SeenHead[];

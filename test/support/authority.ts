@@ -11,7 +11,7 @@ export interface Certified {
 
 /** A certificate authority of one test, made with openssl. */
 export interface Authority {
-  /** Its own certificate. */
+  /** Certificate of the authority. */
   readonly ca: string;
   /** Issues a certificate for localhost and 127.0.0.1, for servers and clients. */
   issue(): Certified;

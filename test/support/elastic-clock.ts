@@ -104,7 +104,7 @@ export class ElasticClock extends SimulatedClock {
     this.#cpuReadMs = this.cpuMs();
   }
 
-  /** Since the last tick. */
+  /** Time since the last tick. */
   #passedMs(): number {
     if (this.#ticks === undefined) return 0;
     const realMs = realNow() - this.#readAt;
@@ -140,7 +140,7 @@ export async function withoutTime<Result>(work: () => Promise<Result>): Promise<
   }
 }
 
-/** For the rest of the file: what it shows depends on the time of Redis or of another process. */
+/** Clock for the rest of the file: what the file shows depends on the time of Redis or of another process. */
 export function installSystemClock(): void {
   installClock(systemClock);
 }

@@ -18,7 +18,7 @@ export interface TestGateway {
   /** A valid key without restrictions. */
   readonly key: string;
   readonly dataDir: string;
-  /** Of the network files. */
+  /** Folder of the network files. */
   readonly folder: string;
   /** Replaces network files atomically by rename, as editors do. Removes those that are undefined. */
   save(networks: Record<string, string | object | undefined>): void;

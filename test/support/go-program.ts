@@ -8,7 +8,7 @@ const INSTALL_TIMEOUT_MS = 1_800_000;
 /** A program that Go can install. */
 export interface GoProgram {
   readonly name: string;
-  /** Of the Go module proxy. */
+  /** Package of the Go module proxy. */
   readonly package: string;
   readonly version: string;
   /** Prints a text with `versionText`. */

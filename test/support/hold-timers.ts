@@ -6,7 +6,7 @@ export interface HeldTimers {
   readonly count: number;
   /** Fires those that become due, one after the other, with the microtasks between them. */
   forward(ms: number): Promise<void>;
-  /** Those that are set from now on follow the gateway's clock again. */
+  /** Timers that are set from now on follow the gateway's clock again. */
   release(): void;
 }
 

@@ -8,7 +8,7 @@ const slots = 16_384;
 
 /** Several Redis processes: a cluster, or a primary with a replica and a Sentinel. The test must call `stop()`. */
 export interface RedisGroup {
-  /** In the format of REDIS_URL. */
+  /** Address in the format of REDIS_URL. */
   readonly url: string;
   readonly nodes: readonly RedisServer[];
   readonly stop: () => Promise<void>;

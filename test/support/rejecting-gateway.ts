@@ -34,7 +34,7 @@ export const closeCodes = Object.keys(closeTexts).map(Number) as CloseCode[];
 const BODY_MAX_BYTES = 4_000;
 /** The input of a call that exceeds `BODY_MAX_BYTES`. */
 export const tooLargeInput = `0x${'ab'.repeat(BODY_MAX_BYTES)}`;
-/** Longer than the rejections of any client take. */
+/** Time longer than the rejections of any client take. */
 const HOLD_MS = 600_000;
 
 export interface RejectingGateway {

@@ -10,9 +10,9 @@ export interface Ran {
 export interface RunOptions {
   /** The whole environment of the command. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Its working directory. Default: that of this process. */
+  /** Working directory. Default: that of this process. */
   readonly folder?: string;
-  /** Its standard input. */
+  /** Standard input. */
   readonly input?: string;
 }
 

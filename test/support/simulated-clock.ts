@@ -3,7 +3,7 @@ import type { Clock, SleepOptions, Timer } from '../../gateway/clock/clock.ts';
 
 /** An arbitrary start above the times that modules read while they were loaded. */
 const STARTED_AT_MS = 100_000_000;
-/** Of `advanceUntil`. */
+/** Step of `advanceUntil`. */
 const STEP_MS = 1_000;
 
 /**
@@ -146,7 +146,7 @@ export class SimulatedClock implements Clock {
 class SimulatedTimer implements Timer {
   dueAt = Infinity;
   number = 0;
-  /** In the queue; -1: it is not set. */
+  /** Place in the queue; -1: it is not set. */
   place = -1;
   readonly fire: () => void;
   readonly #start: () => void;

@@ -17,7 +17,7 @@ export class SimulatedRandom implements Random {
     return Buffer.from(Array.from({ length: count }, () => this.#numbers.between(0, 255)));
   }
 
-  /** In the form of version 4. */
+  /** UUID in the form of version 4. */
   uuid(): string {
     const hex = this.bytes(16).toString('hex');
     return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, '$1-$2-4$3-8$4-$5');

@@ -18,7 +18,7 @@ interface Run {
   readonly refusedPerSecond: number;
 }
 
-/** After 5 s of 300 clients of one key, for 4 s. */
+/** Run of 4 s, after 5 s of 300 clients of one key. */
 async function run(upstream: UpstreamModel, ms: () => number, isFound: boolean): Promise<Run> {
   const load = new UpstreamLoad(upstream, isFound);
   load.start({ owner: one, count: 300, ms });

@@ -108,7 +108,7 @@ it.each(['http', 'ws'] as const)(
   },
 );
 
-/** As JSON texts of a string. */
+/** Spellings of a string as JSON. */
 const spellings: readonly (readonly [string, (text: string) => string])[] = [
   ['as it is sent', (text) => JSON.stringify(text)],
   ['in upper case', (text) => JSON.stringify(text.toUpperCase())],

@@ -8,7 +8,7 @@ import { shiftClock, untilHeadsPolled, withNodes, word } from '../routing/with-n
 
 /** Only the method that hangs has a short timeout: other requests may take long on a loaded machine. */
 const shortFor = (method: string, timeoutMs = 150): object => ({ failsafe: { [method]: { timeoutMs } } });
-/** Of the first upstream. */
+/** Options of the first upstream. */
 const shortAtFirst = [shortFor('eth_getStorageAt')];
 
 it('the chain id of an upstream is checked once, not with every call', async () => {

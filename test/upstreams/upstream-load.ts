@@ -70,11 +70,11 @@ interface Clients {
   readonly owner: Account;
   readonly count: number;
   readonly method?: Method;
-  /** Of a call without load. */
+  /** Time of a call without load. */
   readonly ms: (now: number) => number;
   /** The gateway waits no longer; the upstream works on. Default: any time. */
   readonly timeoutMs?: number;
-  /** From the end of a call to the next one. */
+  /** Pause from the end of a call to the next one. */
   readonly pauseMs?: number;
 }
 
@@ -85,7 +85,7 @@ export class UpstreamLoad {
   /** Calls that were served, by owner. */
   readonly served = new Map<Account, number>();
   refused = 0;
-  /** Of all calls, from the first wait on, by owner. */
+  /** Latencies of all calls, from the first wait on, by owner. */
   readonly latencies = new Map<Account, number[]>();
   readonly #upstream: UpstreamModel;
   #isStopped = false;

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { account, simulateNetwork, type SimulatedNetwork } from './simulated-network.ts';
 
 const BLOCK_MS = 12_000;
-/** As with many calls: the head is polled once in a block time. */
+/** Age as with many calls: the head is polled once in a block time. */
 const MAX_AGE_BLOCKS = 1;
 const IDLE_MS = [20_000, 60_000, 100_000, 300_000, 1_200_000];
-/** Longer than the polls of upstreams that respond. */
+/** Time longer than the polls of upstreams that respond. */
 const LONG_WAIT_MS = 500;
 const POLL = 'eth_getBlockByNumber ["latest",false]';
 const ofLatest = [{ to: account }, 'latest'] as const;

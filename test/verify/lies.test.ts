@@ -10,7 +10,7 @@ const CHAIN_ID = 1337;
 const limit = { timeout: 120_000 };
 let anvil: Anvil;
 let other: Anvil;
-/** It verifies nothing. */
+/** Gateway that verifies nothing. */
 let honest: TestGateway;
 
 beforeAll(async () => {

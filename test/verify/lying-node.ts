@@ -12,7 +12,7 @@ export interface LyingNode {
   readonly url: string;
   /** The methods of all requests, oldest first. */
   readonly methods: string[];
-  /** Undefined: the truth. */
+  /** New lie for a method; undefined: the truth. */
   lie(method: string, lie: Lie | undefined): void;
   close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ import type { JsonRpcResponse } from '../support/gateway.ts';
 import { endSimulation } from '../support/simulate-time.ts';
 import { SimulatedClock } from '../support/simulated-clock.ts';
 
-/** Its balance is the number of the block. */
+/** Account whose balance is the number of the block. */
 export const account = `0x${'ab'.repeat(20)}`;
 const FIRST_NUMBER = 1_000;
 /** Unix time of the first block, and of the start of a simulated clock. */
@@ -24,9 +24,9 @@ type Block = Readonly<Record<string, unknown>> & { readonly number: string; read
 export interface SimulatedNode {
   /** Time after which it has a block. */
   readonly lateMs?: number;
-  /** Its head from this number on. */
+  /** Head from this number on. */
   readonly stuckAt?: number;
-  /** It returns the newest state for a block that does not exist yet. */
+  /** Node that returns the newest state for a block that does not exist yet. */
   readonly ignoresFuture?: boolean;
   /** Whether it returns an error for a request: `method params`. */
   readonly fails?: (text: string) => boolean;
@@ -35,7 +35,7 @@ export interface SimulatedNode {
    * head, or another block on each head.
    */
   readonly forges?: { readonly from: number; readonly ahead: number | 'on each head' };
-  /** Its heads are sent over a WebSocket. */
+  /** Heads that are sent over a WebSocket. */
   readonly sendsHeads?: boolean;
   /** What its upstream has in the network file. */
   readonly upstream?: object;
@@ -50,7 +50,7 @@ interface SimulatedRequest {
 
 export interface SimulatedNetwork {
   readonly time: SimulatedClock;
-  /** When it had its first block. */
+  /** Time of the first block. */
   readonly startedAt: number;
   /** The number of the newest block. */
   readonly head: () => number;

@@ -31,7 +31,7 @@ export type Call = readonly [method: string, ...params: readonly unknown[]];
 export type RpcResponse = { readonly result?: unknown; readonly error?: Json };
 
 export interface SimulatedNodes {
-  /** Of the transactions of one block: the first one sends a value, the second one creates a contract. */
+  /** Hashes of the transactions of one block: the first one sends a value, the second one creates a contract. */
   readonly hashes: readonly Hex[];
   readonly blockHash: Hex;
   /** Node 0 gets the calls. @param lie undefined: the truth */
@@ -121,7 +121,7 @@ export async function simulatedNodes(count: number, file: object, given?: Script
 export interface ScriptedChain {
   readonly hashes: readonly Hex[];
   readonly blockHash: Hex;
-  /** Undefined: there is no such method. */
+  /** Result of a method; undefined: there is no such method. */
   readonly resultOf: (method: string, params: readonly unknown[]) => unknown;
 }
 

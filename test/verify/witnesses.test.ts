@@ -6,7 +6,7 @@ const BLOCK_MS = 2_000;
 const CALLS = propertyRuns(1_000);
 /** The first forged block. */
 const FROM = 1_010;
-/** Between two polls, and from a notification to its delivery. */
+/** Time between two polls, and from a notification to its delivery. */
 const POLL_MS = 2_200;
 const NOTIFICATION_MS = 100;
 type Forges = NonNullable<SimulatedNode['forges']>['ahead'];
@@ -44,7 +44,7 @@ interface Outcome {
   readonly forged: readonly Forged[];
   readonly errors: number;
   readonly proven: number;
-  /** Of each call during which the chain got no block: its proof, or that it was an error. */
+  /** Outcomes of each call during which the chain got no block: its proof, or that it was an error. */
   readonly settled: readonly (readonly [sent: number, proof: string])[];
 }
 

@@ -5,7 +5,7 @@ const STEP_MS = 100;
 const START_MS = 1_300;
 
 interface Place {
-  /** Undefined: a worker runs. */
+  /** Run that has no worker; undefined: a worker runs. */
   vacant: WorkerRun | undefined;
   startedAt: number;
   shortRuns: number;

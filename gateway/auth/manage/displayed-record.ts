@@ -1,6 +1,7 @@
 import { permissionFields } from '../permissions/permission-fields.ts';
 import { isPermissionField } from '../permissions/permissions.ts';
 import { readTokenKeys } from '../permissions/token-keys.ts';
+import type { PlanSource } from '../permissions/plans.ts';
 import type { KeyRecord } from '../stores/key-store.ts';
 import { problemsIn } from './key-state.ts';
 
@@ -8,7 +9,7 @@ import { problemsIn } from './key-state.ts';
  * A key record as JSON output has it. Digests of secrets are shortened to 12 digits, like key ids.
  * @param problems in the record; finding them parses its permissions
  */
-export function displayedRecord(record: KeyRecord, problems = problemsIn(record)): object {
+export function displayedRecord(record: KeyRecord, plans: PlanSource, problems = problemsIn(record, plans)): object {
   const { permissions, ...own } = record;
   return {
     ...own,

@@ -1,6 +1,7 @@
 import { clock } from '../../clock/clock.ts';
 import { compileAccess } from '../key-access.ts';
 import { InvalidPermissionsError } from '../permissions/permissions.ts';
+import { noPlans, recordWithPlan, type PlanSource } from '../permissions/plans.ts';
 import type { KeyRecord } from '../stores/key-store.ts';
 
 /** `invalid`: the record has problems, for which the key is rejected. `development`: valid, but not in production. */
@@ -9,16 +10,16 @@ export const keyStates = ['active', 'development', 'expired', 'invalid', 'revoke
 export type KeyState = (typeof keyStates)[number];
 
 /** The state of a key now. Parses its permissions, which takes some microseconds. */
-export function keyStateOf(record: KeyRecord): KeyState {
+export function keyStateOf(record: KeyRecord, plans: PlanSource = noPlans): KeyState {
   if (record.revokedAt !== undefined) return 'revoked';
   if (hasExpired(record)) return 'expired';
-  if (problemsIn(record).length > 0) return 'invalid';
+  if (problemsIn(record, plans).length > 0) return 'invalid';
   return record.development === true ? 'development' : 'active';
 }
 
 /** Whether a key is valid: not revoked, not expired, and without problems in its record. */
-export function isActive(record: KeyRecord): boolean {
-  return record.revokedAt === undefined && !hasExpired(record) && problemsIn(record).length === 0;
+export function isActive(record: KeyRecord, plans: PlanSource): boolean {
+  return record.revokedAt === undefined && !hasExpired(record) && problemsIn(record, plans).length === 0;
 }
 
 export function hasExpired({ permissions }: KeyRecord): boolean {
@@ -26,9 +27,9 @@ export function hasExpired({ permissions }: KeyRecord): boolean {
 }
 
 /** Problems in the record for which the key is rejected. */
-export function problemsIn(record: KeyRecord): readonly string[] {
+export function problemsIn(record: KeyRecord, plans: PlanSource = noPlans): readonly string[] {
   try {
-    compileAccess(record);
+    compileAccess(recordWithPlan(record, plans));
     return [];
   } catch (error) {
     if (error instanceof InvalidPermissionsError) return error.problems;

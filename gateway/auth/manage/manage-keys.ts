@@ -5,6 +5,7 @@ import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { entriesOf } from '../permissions/field-formats.ts';
 import { parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
+import { noPlans, withPlan, type PlanSource } from '../permissions/plans.ts';
 import { withNewSecret } from '../permissions/secrets.ts';
 import {
   algorithmOf,
@@ -52,15 +53,17 @@ export class KeyManager {
   readonly #store: KeyStore;
   readonly #by: string;
   readonly #methods: readonly string[] | undefined;
+  readonly plans: PlanSource;
 
   /**
    * @param methods names of the spec's methods, to warn of other names in permissions; undefined: no warnings
    * @param by operator in the audit log; default: the account that runs this process
    */
-  constructor(store: KeyStore, methods?: readonly string[], by = currentUser()) {
+  constructor(store: KeyStore, methods?: readonly string[], by = currentUser(), plans = noPlans) {
     this.#store = store;
     this.#methods = methods;
     this.#by = by;
+    this.plans = plans;
   }
 
   /**
@@ -76,7 +79,7 @@ export class KeyManager {
     const { given, secret: wanted = false } = options;
     const secret = wanted === true ? makeSecret() : wanted === false ? undefined : wanted;
     const all = { ...permissions, ...(secret !== undefined && { secrets: digestOf(secret) }) };
-    parsePermissions(all);
+    parsePermissions(withPlan(all, this.plans));
     const key = given ?? makeKey();
     const digest = digestOf(key);
     const id = keyIdOf(digest);
@@ -172,7 +175,8 @@ export class KeyManager {
   async rotate(id: string, graceMs: number): Promise<CreatedKey> {
     const record = await this.show(id);
     const { name, permissions } = record;
-    if (!isActive(record)) throw new KeyOperationError('inactive', `The key ${id} is not active`, 'create a new key');
+    if (!isActive(record, this.plans))
+      throw new KeyOperationError('inactive', `The key ${id} is not active`, 'create a new key');
     const key = makeKey();
     const digest = digestOf(key);
     // Both keys share one account, so that rotating a key does not double its limits.
@@ -308,7 +312,7 @@ export class KeyManager {
   ): Promise<PermissionTexts | undefined> {
     const updated = await this.#store.update(id, (permissions) => {
       const change = changeOf(permissions);
-      parsePermissions(mergePermissions(permissions, change));
+      parsePermissions(withPlan(mergePermissions(permissions, change), this.plans));
       return change;
     });
     if (updated === undefined) throw noSuchKey(id);

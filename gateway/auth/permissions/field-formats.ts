@@ -88,3 +88,6 @@ export function readMethodRates(text: string): ReadonlyMap<string, Rate> | undef
   const byMethod = new Map(rates);
   return byMethod.size > 0 && byMethod.size === rates?.length ? byMethod : undefined;
 }
+
+/** The form of the name of a plan. */
+export const planPattern = '^[a-z0-9][a-z0-9-]{0,39}$';

@@ -35,8 +35,8 @@ interface Field<Value> {
 
 export interface FieldPage {
   readonly group: 'access' | 'limits' | 'rare';
-  /** `networks`, `methods`, `origins`, `teams`: a text, with a choice of what exists. `time`: a date and time in UTC. */
-  readonly control?: 'networks' | 'methods' | 'origins' | 'teams' | 'time' | 'switches';
+  /** `networks`, `methods`, `origins`, `plans`, `teams`: a text, with a choice of what exists. `time`: a date and time in UTC. */
+  readonly control?: 'networks' | 'methods' | 'origins' | 'plans' | 'teams' | 'time' | 'switches';
   /** The values of switches, each with its meaning. */
   readonly switches?: Readonly<Record<string, string>>;
 }
@@ -128,6 +128,11 @@ interface AccountField<Value> extends Field<Value> {
   account(value: Value): string;
 }
 
+/** The plan whose permissions `withPlan` adds before the others are evaluated. */
+interface PlanField extends Field<string> {
+  readonly kind: 'plan';
+}
+
 /** A row of any kind. */
 export type PermissionRow =
   | EntryField<unknown>
@@ -138,7 +143,8 @@ export type PermissionRow =
   | BoundField<unknown>
   | CapabilityField<unknown>
   | TokenField<unknown>
-  | AccountField<unknown>;
+  | AccountField<unknown>
+  | PlanField;
 
 type WithoutKind<Kind> = Omit<Kind, 'kind'>;
 
@@ -178,4 +184,8 @@ export function tokenField<Value>(row: WithoutKind<TokenField<Value>>): TokenFie
 
 export function accountField<Value>(row: WithoutKind<AccountField<Value>>): AccountField<Value> {
   return { kind: 'account', ...row };
+}
+
+export function planField(row: WithoutKind<PlanField>): PlanField {
+  return { kind: 'plan', ...row };
 }

@@ -10,6 +10,7 @@ import { contractCheck } from './contract-check.ts';
 import {
   entriesOf,
   listOf,
+  planPattern,
   readDecimal,
   readMethodRates,
   readSwitch,
@@ -26,6 +27,7 @@ import {
   methodField,
   openField,
   paramsField,
+  planField,
   tokenField,
   type FieldPage,
   type PermissionRow,
@@ -122,6 +124,12 @@ const fields = {
     fromFlag: timeFromNow,
     rejection: 'key-invalid',
     check: (end) => () => clock.unixMs() < end,
+  }),
+  plan: planField({
+    flag: '--plan <name>',
+    meaning: 'plan of `auth.yaml`: its permissions and limits hold where the key has none of its own',
+    page: { group: 'limits', control: 'plans' },
+    read: (text) => (new RegExp(planPattern).test(text) ? text : undefined),
   }),
   rate: chargedField({
     flag: '--rate <number>',

@@ -10,7 +10,8 @@ const ofKeysOnly: readonly PermissionField[] = ['networks', 'expiresAt', 'secret
 /** The fields of a key that hold for each client address without one. */
 export const publicFieldNames = permissionNames.filter(
   (name) =>
-    !ofKeysOnly.includes(name) && !['capability', 'token', 'account', 'bound'].includes(permissionFields[name].kind),
+    !ofKeysOnly.includes(name) &&
+    !['capability', 'token', 'account', 'bound', 'plan'].includes(permissionFields[name].kind),
 );
 
 const boundNames = permissionNames.filter((name) => permissionFields[name].kind === 'bound');

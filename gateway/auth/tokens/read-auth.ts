@@ -11,21 +11,13 @@ import { compileFileSchema } from '../../network-files/options/network-schema.ts
 import { trueOrFalse, whole } from '../../network-files/options/option.ts';
 import { permissionFields, permissionNames, type PermissionField } from '../permissions/permission-fields.ts';
 import { permissionText, problemsOf } from '../permissions/permissions-in-files.ts';
+import { planPattern } from '../permissions/field-formats.ts';
 import type { PermissionTexts } from '../permissions/permissions.ts';
+import type { Plans } from '../permissions/plans.ts';
 import { jose } from './jose.ts';
 
-/** What tokens of an issuer may have. */
-export interface Plans {
-  /** Permissions by the name of a plan. */
-  readonly plans: Readonly<Record<string, PermissionTexts>>;
-  /** The plan of a token without the claim. */
-  readonly defaultPlan?: string;
-  /** Holds beside what the claim of a token permits. Plans are the operator's, and have no ceiling. */
-  readonly ceiling?: PermissionTexts;
-}
-
 /** How tokens of an operator's own issuer are verified. */
-export interface IssuerConfig extends Plans {
+export interface IssuerConfig {
   readonly issuer: string;
   readonly audience: string;
   /** The key set: a URL or an absolute path. */
@@ -35,6 +27,10 @@ export interface IssuerConfig extends Plans {
   /** Name of the claim with permissions or a plan. */
   readonly claim: string;
   readonly tokensInPath: boolean;
+  /** The plan of a token without the claim. */
+  readonly defaultPlan?: string;
+  /** Holds beside what the claim of a token permits. Plans are the operator's, and have no ceiling. */
+  readonly ceiling?: PermissionTexts;
 }
 
 /** How tokens beside a key are verified. */
@@ -48,13 +44,15 @@ export interface AuthConfig {
   /** Undefined: tokens of an issuer are not accepted. */
   readonly issuer?: IssuerConfig;
   readonly keyTokens: KeyTokenConfig;
+  /** Plans of keys, and of tokens of the issuer. */
+  readonly plans: Plans;
 }
 
 /** A token ends by its own time, and secrets, with what requires them, and accounts belong to keys. */
 const plannable = permissionNames.filter(
   (name) =>
     !['expiresAt', 'secrets', 'overrideAllowlists', 'account'].includes(name) &&
-    permissionFields[name].kind !== 'token',
+    !['token', 'plan'].includes(permissionFields[name].kind),
 );
 
 /** The fields that the claim of a token may have: not those which grant more than others have, or join keys. */
@@ -123,8 +121,8 @@ const properties = {
   plans: {
     type: 'object',
     title: 'plans by name',
-    description: 'Permissions by the name of a plan, which the claim of a token may name.',
-    propertyNames: { pattern: '^[a-z0-9][a-z0-9-]{0,39}$', title: 'a name of a-z, 0-9 and -' },
+    description: 'Permissions by the name of a plan, which a key or the claim of a token may name.',
+    propertyNames: { pattern: planPattern, title: 'a name of a-z, 0-9 and -' },
     additionalProperties: permissionsOf(plannable, 'Permissions and limits, as a key has them.'),
     default: {},
   },
@@ -141,8 +139,8 @@ const properties = {
   },
 };
 
-/** Options of tokens beside a key; the others are those of an issuer. */
-const ofKeyTokens = ['clockToleranceS', 'keyTokenAudience'];
+/** Options of keys, and of tokens beside a key; the others are those of an issuer. */
+const ofKeys = ['clockToleranceS', 'keyTokenAudience', 'plans'];
 
 /** Members of an issuer. Without issuer and audience, a token that was signed for another service would be valid here. */
 const required = ['issuer', 'audience', 'keySet'];
@@ -156,7 +154,7 @@ export const authSchema = {
   additionalProperties: false,
   dependentRequired: Object.fromEntries(
     Object.keys(properties)
-      .filter((name) => !ofKeyTokens.includes(name))
+      .filter((name) => !ofKeys.includes(name))
       .map((name) => [name, required.filter((each) => each !== name)]),
   ),
   properties,
@@ -171,10 +169,9 @@ const successors = new Map([['default', 'write defaultPlan: …']]);
 type RawFields = Readonly<Partial<Record<PermissionField, string | number | readonly string[]>>>;
 
 type RawAuth = KeyTokenConfig &
-  Omit<IssuerConfig, 'issuer' | keyof Plans> & {
+  Omit<IssuerConfig, 'issuer' | 'ceiling'> & {
     readonly issuer?: string;
     readonly plans: Readonly<Record<string, RawFields>>;
-    readonly defaultPlan?: string;
     readonly ceiling?: RawFields;
   };
 
@@ -185,7 +182,7 @@ type RawAuth = KeyTokenConfig &
  */
 export function readAuth({ files }: Pick<FolderContent, 'files'>, needsKeySet = true): AuthConfig {
   const found = files.find(({ slug }) => slug === AUTH);
-  if (found === undefined) return { keyTokens: defaults };
+  if (found === undefined) return { keyTokens: defaults, plans: {} };
   const { file, text = '', diagnostic } = found;
   const failed = (problems: readonly Located[]): NetworkFilesError =>
     new NetworkFilesError(problems.map((located) => ({ file, ...located })));
@@ -195,13 +192,17 @@ export function readAuth({ files }: Pick<FolderContent, 'files'>, needsKeySet = 
   const validate = compileFileSchema(authSchema, { allowUnionTypes: true });
   if (!validate(value)) throw failed(explainErrors(validate.errors ?? [], successors).map(locate));
   const raw = { ...defaults, ...(value as Partial<RawAuth>) } as RawAuth;
-  if (raw.issuer === undefined) return { keyTokens: raw };
   const plans = Object.fromEntries(Object.entries(raw.plans).map(([name, fields]) => [name, textsOf(fields)]));
+  const problemsOfPlans = Object.entries(plans).flatMap(([name, texts]) => problemsOf(['plans', name], texts));
+  if (raw.issuer === undefined) {
+    if (problemsOfPlans.length > 0) throw failed(problemsOfPlans.map(locate));
+    return { keyTokens: raw, plans };
+  }
   const { ceiling: given, ...options } = raw;
   const ceiling = given && textsOf(given);
   const keySet = isUrl(raw.keySet) ? raw.keySet : resolve(dirname(file), raw.keySet);
   const problems = [
-    ...Object.entries(plans).flatMap(([name, texts]) => problemsOf(['plans', name], texts)),
+    ...problemsOfPlans,
     ...(ceiling === undefined ? [] : problemsOf(['ceiling'], ceiling)),
     ...(raw.defaultPlan === undefined || Object.hasOwn(plans, raw.defaultPlan)
       ? []
@@ -214,7 +215,7 @@ export function readAuth({ files }: Pick<FolderContent, 'files'>, needsKeySet = 
     ...problemsOfKeySet(keySet, needsKeySet),
   ];
   if (problems.length > 0) throw failed(problems.map(locate));
-  return { keyTokens: raw, issuer: { ...options, issuer: raw.issuer, keySet, plans, ...(ceiling && { ceiling }) } };
+  return { keyTokens: raw, plans, issuer: { ...options, issuer: raw.issuer, keySet, ...(ceiling && { ceiling }) } };
 }
 
 export function isUrl(keySet: string): boolean {

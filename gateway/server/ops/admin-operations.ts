@@ -1,6 +1,7 @@
 import { durationOf } from '../../auth/formats/duration.ts';
 import { importKeys } from '../../backup/import-keys.ts';
-import { mergePermissions, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
+import type { PlanSource } from '../../auth/permissions/plans.ts';
+import { mergePermissions, type KeyRecord, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
 import { StoreUnreachable } from '../../store/store-error.ts';
 import { readName, type CreatedKey, type KeyManager } from '../../auth/manage/manage-keys.ts';
 import { shownTokenKeys } from '../../auth/manage/displayed-record.ts';
@@ -83,18 +84,20 @@ const MAX_KEYS_WITH_USAGE = 100;
 
 /** The function for each operation of the document, by its id. */
 export const adminOperations: Readonly<Record<string, AdminHandler>> = {
-  list: async ({ keys, usage, limiter, query, log }) => {
+  list: async ({ keys, usage, limiter, query, log, manager: { plans } }) => {
     const days = query['days'] === undefined ? [] : readDays(query['days']);
     if (days.length > 0) readWhole('limit', query['limit'], 1, MAX_KEYS_WITH_USAGE);
     const hasDays = days.length > 0;
     const callsOf = async (ids: readonly string[]): Promise<number[]> =>
       (await usage.sum(ids, days)).map(({ calls }) => calls);
-    const list = await listKeys((await keys.entries()).values(), query, hasDays ? callsOf : undefined);
-    if (!hasDays) return ok({ ...list, keys: await shownKeys(list.keys, undefined) });
+    const list = await listKeys((await keys.entries()).values(), query, hasDays ? callsOf : undefined, plans);
+    if (!hasDays) return ok({ ...list, keys: await shownKeys(list.keys, undefined, undefined, plans) });
     const sums = await readListUsage(usage, list.keys, days, log);
-    return ok({ ...list, keys: await shownKeys(list.keys, sums, (record) => readQuotas(limiter, record)) });
+    const quotasOf = (record: KeyRecord): ReturnType<typeof readQuotas> => readQuotas(limiter, record, plans);
+    return ok({ ...list, keys: await shownKeys(list.keys, sums, quotasOf, plans) });
   },
-  choices: async ({ keys }) => ok(await readChoices((await keys.entries()).values())),
+  choices: async ({ keys, manager }) =>
+    ok({ ...(await readChoices((await keys.entries()).values())), plans: Object.keys(manager.plans()) }),
   create: async (request) => {
     const { manager, body } = request;
     const { name: given, permissions = {}, key, secret = false } = body as NewKey;
@@ -105,7 +108,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   import: async ({ manager, keys, dataDir }) => ok(await importKeys(dataDir, keys, manager)),
   show: async ({ manager, limiter, id }) => {
     const record = await manager.show(id);
-    return ok({ ...shownKey(record), quotas: await readQuotas(limiter, record) });
+    return ok({ ...shownKey(record, manager.plans), quotas: await readQuotas(limiter, record, manager.plans) });
   },
   update: async (request) => {
     const { manager, id, body } = request;
@@ -128,8 +131,9 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return created(await manager.addTokenKey(id, publicKey, name, kid));
   },
   removeTokenKey: async ({ manager, id, kid }) => ok(await manager.removeTokenKey(id, kid)),
-  revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id))),
-  revokeAll: async ({ manager, body }) => ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids))),
+  revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id), manager.plans)),
+  revokeAll: async ({ manager, body }) =>
+    ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids), manager.plans)),
   usage: async ({ manager, usage, id, query: { days = DEFAULT_DAYS, rotated = 'false' } }) => {
     const own = readDays(days);
     if (rotated !== 'true' && rotated !== 'false')
@@ -218,10 +222,10 @@ function toPermissionTexts(permissions: PermissionValues): PermissionChange {
 }
 
 /** @throws StoreUnreachable if the store failed meanwhile: the request can be repeated */
-function revocations({ revoked, failed }: RevokedKeys): object {
+function revocations({ revoked, failed }: RevokedKeys, plans: PlanSource): object {
   for (const { error } of failed) if (error instanceof StoreUnreachable) throw error;
   return {
-    revoked: revoked.map((record) => shownKey(record)),
+    revoked: revoked.map((record) => shownKey(record, plans)),
     failed: failed.map(({ id, error }) => ({
       id,
       message: error instanceof KeyOperationError ? error.sentence : error.message,

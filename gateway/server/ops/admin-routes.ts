@@ -3,6 +3,7 @@ import type { AdminToken } from '../../config/admin-tokens.ts';
 import { causeOf } from '../../config/log.ts';
 import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
 import { editableFields } from '../../auth/permissions/permission-fields.ts';
+import type { PlanSource } from '../../auth/permissions/plans.ts';
 import { StoreError, StoreFull, StoreUnreachable } from '../../store/store-error.ts';
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
@@ -23,6 +24,7 @@ const BODY_MAX_BYTES = 100_000;
 export interface AdminRouteOptions extends AdminContext {
   readonly tokens: readonly AdminToken[];
   readonly proxies: TrustedProxies;
+  readonly plans: PlanSource;
   readonly onRejected: (reason: AdminRejection) => void;
   /** Links to the pages of the ops port. */
   readonly links: readonly ConsoleLink[];
@@ -45,7 +47,7 @@ interface AdminCaller {
 
 /** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with an admin token. */
 export function adminRoutes(options: AdminRouteOptions): Router {
-  const { tokens: adminTokens, proxies, onRejected, links, events, ...context } = options;
+  const { tokens: adminTokens, proxies, onRejected, links, events, plans, ...context } = options;
   const { keys, log } = context;
   const { text, operations } = readAdminApi();
   const tokens = new AdminAuthenticator(adminTokens, onRejected);
@@ -104,7 +106,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       checkBody?.(body);
       const { token, address } = response.locals as AdminCaller;
       const by = `admin API, ${token.name}, ${address}`;
-      const manager = new KeyManager(keys, methodNames, by);
+      const manager = new KeyManager(keys, methodNames, by, plans);
       const { id = '', network = '', upstream = '', kid = '' } = request.params;
       const operation = { ...context, id, network, upstream, kid, body, query: request.query, manager };
       const result = await handler(operation);

@@ -1,4 +1,5 @@
 import { keyStateOf, type KeyState } from '../../auth/manage/key-state.ts';
+import { noPlans, type PlanSource } from '../../auth/permissions/plans.ts';
 import type { KeyRecord } from '../../auth/stores/key-store.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { AdminError } from './read-admin-api.ts';
@@ -49,13 +50,14 @@ export async function listKeys(
   records: Iterable<KeyRecord>,
   query: ListQuery,
   callsOf?: (ids: readonly string[]) => Promise<readonly number[]>,
+  plans: PlanSource = noPlans,
 ): Promise<KeyList> {
   const { words, team, sort, isDescending, offset, limit } = readQuery(query);
   let rows: KeyRow[] = [];
   let [total, active] = [0, 0];
   for (const record of records) {
     await timeSlicer.next();
-    const row = rowOf(record);
+    const row = rowOf(record, plans);
     total++;
     if (row.state === 'active') active++;
     const isOfTeam = team === undefined || record.permissions?.['team'] === team;
@@ -77,9 +79,9 @@ export async function listKeys(
   return { keys: rows.slice(offset, offset + limit), matching: rows.length, total, active };
 }
 
-function rowOf(record: KeyRecord): KeyRow {
+function rowOf(record: KeyRecord, plans: PlanSource): KeyRow {
   const { id, name, createdAt: created, permissions } = record;
-  const state = keyStateOf(record);
+  const state = keyStateOf(record, plans);
   const team = permissions?.['team'] ?? '';
   const row = { record, state, created, use: 0, name: name.toLowerCase(), team: team.toLowerCase() };
   return { ...row, text: `${row.name}\n${id}\n${row.team}\n${state}` };

@@ -7,15 +7,16 @@ import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { UsageStore, UsageSum } from '../../usage/usage-store.ts';
 import { compileAccess } from '../../auth/key-access.ts';
 import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
+import { noPlans, recordWithPlan, type PlanSource } from '../../auth/permissions/plans.ts';
 import type { QuotaUse } from '../../limits/limit-state.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { ListedKey } from './list-keys.ts';
 
 /** A key as the admin API has it: its record with its state. */
-export function shownKey(record: KeyRecord, state = keyStateOf(record)): object {
+export function shownKey(record: KeyRecord, plans: PlanSource, state = keyStateOf(record, plans)): object {
   // A record with problems has another state: they are not searched again.
   const isValid = state === 'active' || state === 'development';
-  return { ...displayedRecord(record, isValid ? [] : undefined), state };
+  return { ...displayedRecord(record, plans, isValid ? [] : undefined), state };
 }
 
 /**
@@ -27,12 +28,13 @@ export async function shownKeys(
   keys: readonly ListedKey[],
   usage: readonly UsageSum[] | undefined,
   quotasOf?: (record: KeyRecord) => Promise<readonly QuotaUse[] | undefined>,
+  plans: PlanSource = noPlans,
 ): Promise<object[]> {
   const shown: object[] = [];
   const quotas = await Promise.all(keys.map(async ({ record }) => quotasOf?.(record)));
   for (const [index, { record, state }] of keys.entries()) {
     await timeSlicer.next();
-    shown.push({ ...shownKey(record, state), usage: usage?.[index], quotas: quotas[index] });
+    shown.push({ ...shownKey(record, plans, state), usage: usage?.[index], quotas: quotas[index] });
   }
   return shown;
 }
@@ -41,10 +43,15 @@ export async function shownKeys(
  * How much of its quotas the account of a key has used.
  * @returns undefined without quotas, or if the record is invalid or the store fails: then the key is shown without them
  */
-export async function readQuotas(limiter: Limiter, record: KeyRecord): Promise<readonly QuotaUse[] | undefined> {
-  if (record.permissions?.['daily'] === undefined && record.permissions?.['monthly'] === undefined) return undefined;
+export async function readQuotas(
+  limiter: Limiter,
+  record: KeyRecord,
+  plans: PlanSource,
+): Promise<readonly QuotaUse[] | undefined> {
   try {
-    const { limits } = compileAccess(record);
+    const { permissions = {}, ...own } = recordWithPlan(record, plans);
+    if (permissions['daily'] === undefined && permissions['monthly'] === undefined) return undefined;
+    const { limits } = compileAccess({ ...own, permissions });
     return limits && (await limiter.readQuotas(limits));
   } catch (error) {
     if (error instanceof StoreUnreachable || error instanceof InvalidPermissionsError) return undefined;

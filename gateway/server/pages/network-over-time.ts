@@ -28,6 +28,8 @@ export interface OverTime {
 
 export interface NetworkOverTime extends OverTime {
   readonly upstreams: Readonly<Record<string, Columns>>;
+  /** Share of the time of the range in which an upstream worked; null: unknown. */
+  readonly uptime: number | null;
 }
 
 /** A network with its history. */
@@ -43,8 +45,11 @@ export interface NetworkPoints {
 export function networkOverTime(range: HistoryRange, network: NetworkPoints, nowS: number): NetworkOverTime {
   const at = timesOf(range, nowS);
   const { slug, upstreams, points } = network;
+  const all = gatewayOverTime(range, [network], nowS);
+  const known = all.down.filter((part) => part !== null);
   return {
-    ...gatewayOverTime(range, [network], nowS),
+    ...all,
+    uptime: known.length === 0 ? null : 1 - known.reduce((sum, part) => sum + part, 0) / known.length,
     upstreams: Object.fromEntries(
       upstreams.map((name) => {
         const series = seriesAt(at, points, `${slug} ${name}`);

@@ -18,15 +18,15 @@ export interface Attack {
   readonly key: Readonly<Record<string, number>> | undefined;
   /** `public` of the network, whose base URL is the path. Undefined: calls need a key. */
   readonly public?: object;
-  /** Its address is that of a trusted proxy. */
+  /** Attacker with the address of a trusted proxy. */
   readonly isProxy?: true;
   /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
   readonly logsPerBlock?: number;
   /** Calls that the upstream has in progress at once, slow ones too. Undefined: `upstreamCapacity`, without the slow ones. */
   readonly upstreamPlaces?: number;
-  /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`, over these transports. */
+  /** Attacker as the upstream of `hostileNetwork`, at `target.upstreamPort`, over these transports. */
   readonly isUpstream?: readonly ('http' | 'websocket')[];
-  /** Of the gateway, with which Node starts. Undefined: Node's default. */
+  /** Heap of the gateway, with which Node starts. Undefined: Node's default. */
   readonly heapMb?: number;
   /** The table of docs/measured/attacks.md does not have it yet: `npm run test:all -- abuse --write`, then without this. */
   readonly isUnmeasured?: true;
@@ -40,7 +40,7 @@ export interface Attack {
 export interface Target {
   readonly port: number;
   readonly opsPort: number;
-  /** For an attack by an upstream. */
+  /** Port for an attack by an upstream. */
   readonly upstreamPort: number;
   /** `/<slug>/v3/<key>`, with a key that does not exist if the attack has none; `/<slug>` of a network with `public`. */
   readonly path: string;

@@ -5,7 +5,7 @@ import type { Attack, Target } from './attack.ts';
 import type { Traffic } from '../processes/traffic.ts';
 
 const CONNECTIONS = 8;
-/** Longer than Gatehouse needs to reject. */
+/** Time longer than Gatehouse needs to reject. */
 const PATIENCE_MS = 2_000;
 
 /** @param statuses that are permitted */
@@ -22,7 +22,7 @@ const framingWith = (statuses: readonly string[]): Attack => ({
 });
 
 export const framing = framingWith(['400']);
-/** With a key whose rate other attacks use up: its limit rejects before the body. */
+/** Attack with a key whose rate other attacks use up: its limit rejects before the body. */
 export const framingBesideOthers = framingWith(['400', '429']);
 
 /** Each connection starts with another case. */

@@ -9,7 +9,7 @@ const CONNECTIONS = 24;
 const WIDE_NETWORKS = 16;
 const OTHERS_INTERVAL_MS = 100;
 
-/** It needs no upstream, so that the gateway itself is measured. */
+/** Call that needs no upstream, so that the gateway itself is measured. */
 const localCall = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}';
 
 export const ipv6Prefix: Attack = {

@@ -5,7 +5,7 @@ import { scenarioPause } from '../../support/scenario-pause.ts';
 import type { Attack, Target } from './attack.ts';
 import type { Traffic } from '../processes/traffic.ts';
 
-/** Of each of the four transports. */
+/** Connections of each of the four transports. */
 const CONNECTIONS = 16;
 /** 16 × (10 + 15 + 25) lookups in 250 ms are 3,200 per second. */
 const EVERY_MS = 250;

@@ -11,7 +11,7 @@ const GROUP_MS = 20;
 const GREEDY_CONNECTIONS = 16;
 const share = { rate: 0.5, burst: 2 };
 
-/** It needs no upstream, so that the gateway itself is measured. */
+/** Call that needs no upstream, so that the gateway itself is measured. */
 const localCall = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}';
 
 export const publicAddresses: Attack = {

@@ -1,9 +1,9 @@
 import { newCall, newSlowCall, sendInTurn } from '../processes/requests.ts';
 import type { Attack } from './attack.ts';
 
-/** As many as a key may have in flight. */
+/** Connections: as many as a key may have in flight. */
 const CONNECTIONS = 256;
-/** Of each connection before its slow call: 1,280 in all, so that the key is alone between two calls of the neighbour. */
+/** Calls of each connection before its slow call: 1,280 in all, so that the key is alone between two calls of the neighbour. */
 const QUICK_CALLS = 5;
 
 export const slowCalls: Attack = {

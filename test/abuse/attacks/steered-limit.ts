@@ -1,7 +1,7 @@
 import { newSteeringCall, sendInTurn } from '../processes/requests.ts';
 import type { Attack } from './attack.ts';
 
-/** As many as a key may have in flight. */
+/** Connections: as many as a key may have in flight. */
 const CONNECTIONS = 256;
 
 export const steeredLimit: Attack = {

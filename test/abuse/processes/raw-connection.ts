@@ -9,7 +9,7 @@ const REOPEN_MS = 500;
 const NUDGE_MS = 1_000;
 
 export interface ConnectionOptions {
-  /** Of the calls or, for the admin API, of OPS_PORT. */
+  /** Port of the calls or, for the admin API, of OPS_PORT. */
   readonly port?: number;
   /** `all`: as it arrives. `none`: never, so that the bytes remain in the gateway. */
   readonly reads: 'all' | 'none';

@@ -3,7 +3,7 @@ import { scenarioPause } from '../../support/scenario-pause.ts';
 import { SLOW_ACCOUNT, STEERING_ACCOUNT, type Target } from '../attacks/attack.ts';
 import type { Traffic } from './traffic.ts';
 
-/** From a response to the next request of the same connection, as from a client on another machine. */
+/** Pause from a response to the next request of the same connection, as from a client on another machine. */
 const MIN_PAUSE_MS = 1;
 
 let calls = 0;
@@ -49,7 +49,7 @@ export interface Loop {
   readonly body: () => string;
   /** Minimum time from one request to the next. 0: the next is sent when the response has arrived. */
   readonly everyMs: number;
-  /** Called with the status of each response, or `closed`. */
+  /** Listener for the status of each response, or `closed`. */
   readonly onStatus?: (status: string) => void;
 }
 

@@ -5,7 +5,7 @@ import { startRedis } from '../../support/redis.ts';
 import { fieldSamples, twoCalls } from './field-samples.ts';
 
 const table = 'gateway/auth/permissions/permission-fields.ts';
-/** Where the effect of each kind is, for the message of a field without one. */
+/** Place of the effect of each kind, for the message of a field without one. */
 const steps = {
   entry: `\`check\` in its row of ${table}`,
   method: `\`check\` in its row of ${table}`,
@@ -16,6 +16,7 @@ const steps = {
   capability: `\`grant\` in its row of ${table}`,
   token: `\`rules\` in its row of ${table}`,
   account: `\`account\` in its row of ${table}`,
+  plan: '`withPlan` of gateway/auth/permissions/plans.ts',
 } as const;
 
 /** Charged limits are enforced in memory, and by a script in Redis. */

@@ -264,6 +264,12 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     bad: ['', 'off', 'true'],
     effect: { base: { tokenKeys: tokenKey }, text: 'on', ...calls(401, 401) },
   },
+  plan: {
+    good: ['free', 'plan-2'],
+    bad: ['', 'Free', 'two words', 'a,b', '-a', 'a'.repeat(41)],
+    // A plan that auth.yaml does not have. Plans that it has: test/auth/plans.test.ts.
+    effect: { text: 'free', ...calls(401, 401) },
+  },
   account: {
     good: ['0123456789ab'],
     bad: ['', '*', digest],

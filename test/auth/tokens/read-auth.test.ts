@@ -33,9 +33,13 @@ it('members have their defaults, and permissions the texts of key records', () =
     claim: 'gatehouse',
     clockToleranceS: 5,
     tokensInPath: false,
-    plans: { free: { rate: '5', methods: 'eth,net' } },
     defaultPlan: 'free',
   });
+  expect(config.plans).toEqual({ free: { rate: '5', methods: 'eth,net' } });
+});
+
+it('plans of keys need no issuer', () => {
+  expect(read(['plans: { free: { rate: 5 } }'])).toMatchObject({ plans: { free: { rate: '5' } } });
 });
 
 it('the file of the key set is relative to auth.yaml', () => {
@@ -45,7 +49,11 @@ it('the file of the key set is relative to auth.yaml', () => {
 
 const mistakes: [what: string, lines: string[], message: string][] = [
   ['an issuer alone', issuer.slice(0, 1), '1:1 audience is missing: expected the name of this service'],
-  ['plans without a key set', ['plans: {}'], '1:1 keySet is missing: expected the URL or the file of the key set'],
+  [
+    'a ceiling without a key set',
+    ['ceiling: {}'],
+    '1:1 keySet is missing: expected the URL or the file of the key set',
+  ],
   ['a misspelt member', [...issuer, 'audiense: x'], '4:1 audiense is not known; did you mean audience?'],
   [
     'a misspelt permission',
@@ -67,6 +75,8 @@ const mistakes: [what: string, lines: string[], message: string][] = [
     [...issuer, 'plans: { free: { rate: 5 }, gold: {} }', 'defaultPlan: fre'],
     '5:14 defaultPlan: expected the name of a plan (free, gold)',
   ],
+  ['an invalid value without an issuer', ['plans: { free: { rate: much } }'], '1:24 plans.free.rate: expected'],
+  ['a plan in a plan', ['plans: { free: { plan: gold } }'], '1:18 plans.free.plan is not known'],
   ['an invalid value', [...issuer, 'plans: { free: { rate: much } }'], '4:24 plans.free.rate: expected'],
   [
     'a field that a plan cannot have, because it requires a secret',

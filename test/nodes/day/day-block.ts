@@ -2,7 +2,7 @@
 export interface DayBlock {
   readonly number: number;
   readonly hash: string;
-  /** Undefined for genesis, which all chains of a day share. */
+  /** Parent; undefined for genesis, which all chains of a day share. */
   readonly parent: DayBlock | undefined;
   readonly timestamp: number;
   /** Increases each time the chain starts again from genesis. */

@@ -24,7 +24,7 @@ export class DayCallers {
   readonly #view: ServedView;
   readonly #http: RpcEndpoint;
   readonly #chainId: number;
-  /** For reads, and for transactions: responses of one socket arrive in the order of the requests. */
+  /** Sockets for reads, and for transactions: responses of one socket arrive in the order of the requests. */
   #sockets: readonly RpcEndpoint[] = [];
   #isEnded = false;
   #loops: Promise<void>[] = [];

@@ -39,11 +39,11 @@ export class ServedView {
   /** Transactions of served blocks that came as pending, all day. */
   readonly pending: string[] = [];
   readonly counts: Record<string, number> = {};
-  /** By how many blocks reads of `latest` were behind. */
+  /** Numbers of blocks by which reads of `latest` were behind. */
   lags: number[] = [];
   /** Whether the second node is so far behind that the gateway cannot take it for a node at the head. */
   isNonceStrict = false;
-  /** When the newest `latest` block was requested, in time of the gateway. */
+  /** Time when the newest `latest` block was requested, in time of the gateway. */
   latestSentAt = 0;
   #startedAt = clock.now();
   #newest: DayBlock;
@@ -51,7 +51,7 @@ export class ServedView {
   readonly #nonces = new Map<string, number>();
   /** The generation whose first served block shows that the chain started again. */
   #awaitedGeneration: number | undefined;
-  /** When that block was served, since the start of the scenario. */
+  /** Time when that block was served, since the start of the scenario. */
   #shownMs: number | undefined;
 
   constructor(chain: DayChain, account: string) {

@@ -30,7 +30,7 @@ export interface Day {
   stop(): Promise<void>;
 }
 
-/** Not one of the development chains, so that responses are cached. */
+/** Chain id of none of the development chains, so that responses are cached. */
 const CHAIN_ID = 7771;
 /** Blocks before the gateway starts, so that there are final ones. */
 const EARLY_BLOCKS = 20;

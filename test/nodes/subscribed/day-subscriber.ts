@@ -79,7 +79,7 @@ export class DaySubscriber {
     await subscribed;
   }
 
-  /** Never rejects. */
+  /** New connection. Never rejects. */
   async #reconnect(): Promise<void> {
     while (!this.#isEnded) {
       await scenarioPause(RECONNECT_MS);

@@ -9,7 +9,7 @@ import type { DayBlock } from '../day/day-block.ts';
 import { osakaGenesis, THOUSAND_ETHER } from '../osaka-genesis.ts';
 import { accounts, logLoop } from './day-transactions.ts';
 
-/** Not one of the development chains, so that responses are cached. */
+/** Chain id of none of the development chains, so that responses are cached. */
 export const CHAIN_ID = 7772;
 const EARLY_SECONDS = 60;
 

@@ -25,7 +25,7 @@ function log(block: number, index: number, bytes: number, more: Log = {}): Log {
   };
 }
 
-/** As a batch: a result alone may flow. */
+/** Logs by a batch: a result alone may flow. */
 async function getLogs({ gateway }: WithNodes, params: object = filter): Promise<JsonRpcResponse> {
   const body = [{ jsonrpc: '2.0', id: 1, method: 'eth_getLogs', params: [params] }];
   const [response] = (await (await gateway.post('test', JSON.stringify(body))).json()) as JsonRpcResponse[];

@@ -12,7 +12,7 @@ const storageAt =
 
 let node: FakeNode;
 let gateway: TestGateway;
-/** Used once, because a later test exhausts the lookups of this address. */
+/** Key for one test, because a later test exhausts the lookups of this address. */
 let keyWithOrigins: string;
 
 beforeAll(async () => {

@@ -16,13 +16,13 @@ export async function expectResponse(response: Response, status: number, text: s
   expect(response.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
 }
 
-/** As `expectResponse`, for a result above 32 kB of a call alone. If it flows, which depends on its chunks, it has no length. */
+/** Check as that of `expectResponse`, for a result above 32 kB of a call alone. If it flows, which depends on its chunks, it has no length. */
 export async function expectLargeResult(response: Response, text: string): Promise<void> {
   await expectText(response, 200, text);
   expect([null, String(Buffer.byteLength(text))]).toContain(response.headers.get('content-length'));
 }
 
-/** As `expectResponse`, for a result that certainly flows. */
+/** Check as that of `expectResponse`, for a result that certainly flows. */
 export async function expectFlowed(response: Response, text: string): Promise<void> {
   await expectText(response, 200, text);
   expect(response.headers.get('content-length')).toBeNull();

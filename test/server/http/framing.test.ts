@@ -19,7 +19,7 @@ const h2c = 'connection: upgrade\r\nupgrade: h2c\r\n';
 let node: FakeNode;
 let gateway: TestGateway;
 let connection: RawConnection;
-/** With the path of a call in place of PATH. */
+/** Bytes with the path of a call in place of PATH. */
 const complete = (bytes: string): string =>
   bytes.replaceAll('PATH', `/main/v3/${gateway.key}`).replaceAll('SOCKET', `/main/ws/v3/${gateway.key}`);
 

@@ -18,7 +18,7 @@ import { scenarioPause } from '../../support/scenario-pause.ts';
 /** The logs of one block: 14,000 notifications of 700 bytes, each with a frame header of 4 bytes. */
 const logs = Array.from({ length: 14_000 }, () => textOf(700));
 const LOGS_BYTES = 14_000 * 704;
-/** As many bytes in fewer notifications, for speed. */
+/** Block with as many bytes in fewer notifications, for speed. */
 const block = Array.from({ length: 140 }, () => textOf(70_000));
 const BLOCK_BYTES = 140 * 70_000;
 const stalledTicks = 2_000 / TICK_MS;

@@ -65,7 +65,7 @@ const errors: Readonly<Record<'auth' | 'quota' | 'rate', readonly (readonly [cod
 const failureOfStatus = { 401: 'auth', 402: 'quota', 403: 'auth', 429: 'rate' } as const;
 type Failure = keyof typeof errors;
 
-/** By name: the form, and the failure class. */
+/** Forms by name: the form, and the failure class. */
 const forms = new Map<string, Form & { readonly failure: Failure }>();
 for (const [status, failure] of Object.entries(failureOfStatus))
   for (const [name, body] of Object.entries(bodies))
@@ -164,7 +164,7 @@ async function withNetworks(names: readonly string[], which: 0 | 1) {
       await eventually(async () => (await polls()).every((count, index) => count > (before[index] ?? 0)));
       return results;
     },
-    /** By form. */
+    /** State by form. */
     shown: async (): Promise<Map<string, Shown>> => {
       const overview = (await json(`${gateway.address}/`)) as {
         networks: { slug: string; upstreams: { name: string; state: string; reason?: string }[] }[];

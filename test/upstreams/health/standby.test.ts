@@ -8,7 +8,7 @@ import { startFakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 
 const CHAIN_ID = 7;
-/** Longer than the maximum cooldown and the backoff of polls, which grow while the test waits on a loaded machine. */
+/** Time longer than the maximum cooldown and the backoff of polls, which grow while the test waits on a loaded machine. */
 const wait = { timeout: 60_000 };
 
 interface Line {

@@ -74,7 +74,7 @@ describe('a transaction that an upstream may have accepted', () => {
     ['the response is incomplete', cutInBody],
     ['a proxy responds with 502', status(502)],
   ];
-  /** Of the first upstream only: the other one may be slow on a loaded machine. */
+  /** Options of the first upstream only: the other one may be slow on a loaded machine. */
   const keys = [{ failsafe: { [send]: { timeoutMs: 150 } } }];
 
   it.each(lost)('is sent to the next upstream when %s', async (_, behaviour) => {

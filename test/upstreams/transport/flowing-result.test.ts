@@ -14,7 +14,7 @@ const secrets = new Secrets(credentialsOf(`https://node.test/?key=${encodeURICom
 interface Flow {
   readonly result: FlowingResult | undefined;
   readonly rest: BodyRest;
-  /** In the memory budget. */
+  /** Bytes in the memory budget. */
   readonly taken: () => number;
 }
 

@@ -24,7 +24,7 @@ interface OverWebSocket {
   readonly gateway: TestGateway;
   /** Reads a storage slot; a working node returns its position. */
   readonly request: (position?: number) => Promise<JsonRpcResponse>;
-  /** As `request`, of an old block. */
+  /** Request of an old block. */
   readonly requestOld: () => Promise<JsonRpcResponse>;
   /** Number of such requests at each node, the WebSocket node first. */
   readonly received: () => number[];
@@ -67,7 +67,7 @@ async function anotherNode(): Promise<FakeNode> {
 const positions = Array.from({ length: 50 }, (_, index) => index);
 /** A call to which no response comes ends after this time; others have a response sooner, also on a loaded machine. */
 const short = { UPSTREAM_TIMEOUT_MS: '1000' };
-/** For failures that are no timeouts. */
+/** Settings for failures that are no timeouts. */
 const never = { UPSTREAM_TIMEOUT_MS: '60000', CALL_TIMEOUT_MS: '60000' };
 
 describe('an upstream with only a websocketUrl', () => {

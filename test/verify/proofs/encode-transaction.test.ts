@@ -25,7 +25,7 @@ const transactions: Readonly<Record<string, () => Promise<TransactionSerializabl
   },
 };
 
-/** As a node returns it. */
+/** Transaction as a node returns it. */
 function asNode(raw: Hex): Record<string, unknown> {
   const parsed = parseTransaction(raw) as unknown as Record<string, unknown>;
   const types = ['legacy', 'eip2930', 'eip1559', 'eip4844', 'eip7702'];

@@ -211,3 +211,8 @@ function shortTime(text) {
   const time = utcTime(text);
   return html`<time datetime=${text} title=${text}>${isToday ? time.slice(11) : time}</time>`;
 }
+
+/** The name of a key, which leads to its page, or an id that is none of a key. */
+function keyLink({ key, name }) {
+  return name === undefined ? html`<code>${key}</code>` : html`<a href="/keys#${key}" title=${key}>${name}</a>`;
+}

@@ -1,7 +1,7 @@
 'use strict';
 
 /** Choices of permissions, and the networks of the gateway with the port of their addresses. */
-let choices = { methods: [], origins: [], teams: [] };
+let choices = { methods: [], origins: [], plans: [], teams: [] };
 let gateway = { networks: [], port: 0 };
 
 const groupTitles = { access: 'Access', limits: 'Limits', rare: 'Rarely used' };
@@ -65,7 +65,7 @@ function switches(id, title, values, hint, on) {
 function chooser(id, title, control) {
   const known = control === 'networks' ? gateway.networks.map(({ slug }) => slug) : choices[control];
   if (known === undefined) return undefined;
-  const isList = control !== 'teams';
+  const isList = !['plans', 'teams'].includes(control);
   const noun = title.toLowerCase();
   const entries = entriesOf(byId(id)?.value ?? '');
   const left = known.filter((value) => !entries.includes(value));

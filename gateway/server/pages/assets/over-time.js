@@ -148,7 +148,7 @@ function peakOf({ at, stepS, series, values }) {
 }
 
 /** The times in which no upstream worked, latest first, each with its calls. */
-function outagesView({ at, stepS, down, upstreams }) {
+function outagesView({ at, stepS, down, upstreams, uptime }) {
   const outages = [];
   for (const [index, part] of down.entries()) {
     if (!(part > 0)) continue;
@@ -166,6 +166,7 @@ function outagesView({ at, stepS, down, upstreams }) {
   const latest = outages.reverse().slice(0, MAX_OUTAGES);
   return html`<div id="outages">
     <p class="hint">
+      ${typeof uptime === 'number' && html`<strong>Uptime ${percentOf(uptime)}.</strong> `}
       ${outages.length === 0 ? 'No outage in this range' : `${quantity(outages.length, 'outage')} in this range`}: times
       in which no upstream worked are shaded, darker if they are longer.
       ${upstreams && ' Graphs of upstreams have those in which one of them did not work.'} Times are in UTC.

@@ -128,10 +128,6 @@ function topView(title, rows, head, link) {
   </section>`;
 }
 
-function keyLink({ key, name }) {
-  return name === undefined ? html`<code>${key}</code>` : html`<a href="/keys#${key}" title=${key}>${name}</a>`;
-}
-
 function methodLink({ method }) {
   return html`<a href="/calls?method=${method}"><code>${breakable(method)}</code></a>`;
 }

@@ -106,8 +106,7 @@ function rowsView({ rows, total, parts }) {
 }
 
 function partCell(part, row) {
-  if (part === 'key' && row.name !== undefined)
-    return html`<a href="/keys#${row.key}" title=${row.key}>${row.name}</a>`;
+  if (part === 'key') return keyLink(row);
   return part === 'day' || part === 'network' ? row[part] : html`<code>${breakable(row[part])}</code>`;
 }
 
