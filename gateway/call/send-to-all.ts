@@ -1,10 +1,10 @@
 import { clock } from '../clock/clock.ts';
+import { firstWithin, settled } from '../clock/first-within.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { sendTo } from './attempt.ts';
 import type { Call } from './call.ts';
-import { firstWithin, settled } from '../clock/first-within.ts';
 
 /** An attempt of a call that is in progress beside others. */
 export interface Sent {
