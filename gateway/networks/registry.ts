@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { readAuth, type AuthConfig } from '../auth/tokens/read-auth.ts';
+import { clock } from '../clock/clock.ts';
+import { causeOf } from '../config/log.ts';
 import {
   chainKey,
   chainTopics,
@@ -9,9 +11,9 @@ import {
   type ServedBlocksQuestion,
 } from '../chain/chain-peers.ts';
 import type { ChainPoller } from '../chain/poller.ts';
-import { clock } from '../clock/clock.ts';
-import { causeOf } from '../config/log.ts';
+import { LocalChains } from './local-chains.ts';
 import { removeSeries } from '../metrics/series.ts';
+import { NetworkFinder } from './find-network.ts';
 import {
   changedFiles,
   checkFiles,
@@ -28,12 +30,10 @@ import {
   type NetworkConfig,
 } from '../network-files/network-config.ts';
 import { FolderWatcher } from '../network-files/watch-folder.ts';
+import { openNetwork, type NetworkParts, type OpenNetwork } from './network.ts';
 import { FILTER_TOPIC, type FilterRequest } from '../subscriptions/filter-peers.ts';
 import { POLL_TOPIC, type PollMessage } from '../upstreams/health/own-requests.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { NetworkFinder } from './find-network.ts';
-import { LocalChains } from './local-chains.ts';
-import { openNetwork, type NetworkParts, type OpenNetwork } from './network.ts';
 
 /** Diagnostics in the log and on the status page for rejected files; `gatehouse check` prints all. */
 const MAX_SHOWN_DIAGNOSTICS = 10;
