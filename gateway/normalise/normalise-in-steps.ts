@@ -8,20 +8,29 @@ import { BeyondLimits, JsonReader, NotJson, skipSpace } from '../json/json-reade
 import { exceeds } from '../json/nesting.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { BYTES, MAX_DEPTH, MAX_MEMBERS, MAX_PARSED_VALUES, MAX_VALUES, objectLimits } from '../spec/result-bounds.ts';
+import {
+  BYTES,
+  MAX_DEPTH,
+  MAX_GROWTH,
+  MAX_MEMBERS,
+  MAX_PARSED_VALUES,
+  MAX_VALUES,
+  objectLimits,
+} from '../spec/result-bounds.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import { parseResult } from '../upstreams/transport/read-response.ts';
 import {
-  jsonResponse,
   TimedOut,
   TooManyValues,
   UpstreamFailure,
   type LargeResponse,
+  type ResultResponse,
 } from '../upstreams/transport/upstream-response.ts';
-import { normalise } from './normalise.ts';
+import { normalise, normalisePart } from './normalise.ts';
 import { checkResultBytes } from './results/check-result-bytes.ts';
 import { checkResult } from './results/check-result.ts';
-import { FlowingList, listElementsOf, malformed, MissingElement } from './results/flowing-list.ts';
+import { LogFilterCheck } from './results/log-filter-check.ts';
 
 /** Bytes of one step: these, and the rest of an element of a list. */
 const STEP_BYTES = 65_536;
@@ -34,7 +43,7 @@ const OPEN_BRACKET = 91;
 const OPEN_BRACE = 123;
 /** Length of `"0x`. */
 const HEX_START = 3;
-const COMMA = Buffer.from(',');
+const [START, COMMA, END] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 /** Whole objects of all owners are parsed one after the other. */
 const OBJECTS = 'objects';
 
@@ -180,7 +189,7 @@ async function checkText(method: MethodSpec, response: LargeResponse, steps: Own
   return { final: false, failure: 'malformed', response: undefined, detail: 'the result is a long text, but no bytes' };
 }
 
-/** Checks a list of objects, some elements at a time. @returns as `checkValue` @throws TooManyValues */
+/** Checks a list of objects, some elements at a time. @returns as `checkValue` @throws NotJson */
 async function checkList(
   method: MethodSpec,
   params: readonly unknown[],
@@ -188,26 +197,46 @@ async function checkList(
   steps: OwnedSteps,
 ): Promise<Outcome | undefined> {
   const [bytes] = response.parts;
-  const elements = listElementsOf(method, params);
-  const list = new FlowingList(elements, () => false);
+  const reader = new JsonReader(bytes, { maxDepth: MAX_DEPTH });
+  const logs = LogFilterCheck.of(method, params);
   const parts: Buffer[] = [];
-  let end = -1;
-  try {
-    for (let at = 0; end === -1; at += STEP_BYTES) {
-      if (at >= bytes.length) throw malformed('the result is not JSON');
-      const read = list.read(bytes.subarray(at, at + STEP_BYTES), parts);
-      if (read !== -1) end = at + read;
-      await steps.next();
+  let isChanged = false;
+  reader.enterArray();
+  for (let hasNext = reader.nextElement(); hasNext;) {
+    const [start, values] = [reader.at, reader.values];
+    let end: number;
+    do {
+      if (!reader.skipTowards(reader.at + STEP_BYTES)) await skip(reader, steps);
+      end = reader.at;
+      hasNext = reader.nextElement();
+    } while (hasNext && end - start < STEP_BYTES);
+    if (reader.values - values > objectLimits(end - start).values) throw new TooManyValues();
+    const part = bytes.subarray(start, end);
+    const outcome = normalisePart(method, params, listResponse(Buffer.concat([START, part, END])), logs);
+    if (!outcome.final || outcome.response.kind === 'error') return outcome;
+    const { response: checked } = outcome;
+    const text = checked.kind === 'result' ? checked.text : undefined;
+    if (checked.kind === 'large') parts.push(COMMA, part);
+    else {
+      // A list of which one element does not exist is null.
+      if (!Array.isArray(checked.result)) return outcome;
+      const completed = Buffer.from((text ?? JSON.stringify(checked.result)).slice(1, -1));
+      if (completed.length > MAX_GROWTH * part.length) throw new TooManyValues();
+      parts.push(COMMA, completed);
+      isChanged ||= !completed.equals(part);
     }
-  } catch (error) {
-    if (error instanceof MissingElement) return { final: true, response: { kind: 'result', result: null } };
-    if (!(error instanceof UpstreamFailure) || error instanceof TooManyValues) throw error;
-    return { final: false, failure: error.failure, response: undefined, detail: error.message };
+    await steps.next();
   }
-  if (end !== bytes.length) return undefined;
-  const checked = list.isChanged ? jsonResponse(Buffer.concat(parts)) : response;
+  if (reader.at !== bytes.length) return undefined;
+  // The block of a list is searched for in its first part, and in its last one.
+  const checked = isChanged ? listResponse(Buffer.concat([START, ...parts.slice(1), END])) : response;
   const outcome: Outcome = { final: true, response: checked };
-  return elements.logs?.settle(outcome) ?? outcome;
+  return logs === undefined ? outcome : logs.settle(outcome);
+}
+
+/** @param json of a list that was read */
+function listResponse(json: Buffer): LargeResponse {
+  return { kind: 'large', parts: [json], parse: () => parseResult(json) as ResultResponse };
 }
 
 /** Moves to the end of a value. @throws NotJson */

@@ -38,12 +38,12 @@ const OPEN_BRACE = 123;
  */
 export function normalise(method: MethodSpec, params: readonly unknown[], response: UpstreamResponse): Outcome {
   const logs = method.resultIs === 'logs' ? LogFilterCheck.of(method, params) : undefined;
-  const outcome = normaliseResponse(method, params, response, logs);
+  const outcome = normalisePart(method, params, response, logs);
   return logs === undefined ? outcome : logs.settle(outcome);
 }
 
-/** @param logs the check of a list of logs, which may be final without its order */
-function normaliseResponse(
+/** Normalises a part of a response. @param logs the check of a list of logs with this part, which may be final without its order */
+export function normalisePart(
   method: MethodSpec,
   params: readonly unknown[],
   response: UpstreamResponse,
@@ -80,7 +80,7 @@ function normaliseLarge(
   logs?.begin();
   const parts = checkResultBytes(method, params, bytes, logs);
   return parts === undefined
-    ? normaliseResponse(method, params, response.parse(), logs)
+    ? normalisePart(method, params, response.parse(), logs)
     : { final: true, response: { ...response, parts } };
 }
 

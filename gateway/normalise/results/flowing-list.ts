@@ -24,13 +24,6 @@ const LARGE_ELEMENT_BYTES = 65_536;
 /** Position in the list: what may follow, beside white space. */
 type Position = 'list' | 'first element' | 'element' | 'separator';
 
-/** An element of the list does not exist, as that of a pending receipt: the list is null. */
-export class MissingElement extends UpstreamFailure {
-  constructor() {
-    super('malformed', 'an element does not exist');
-  }
-}
-
 /** How the elements of a list are checked. */
 export interface ElementCheck {
   readonly shape: ObjectShape;
@@ -43,8 +36,8 @@ export interface ElementCheck {
 }
 
 /**
- * Checks a list of objects part by part, while it arrives or after: each element when it is complete, as `checkResult` and
- * `checkResultBytes` check a small list. Elements without changes are not copied, except for those that begin in one chunk and end in another.
+ * Checks a list of objects while it arrives, as `checkResult` and `checkResultBytes` check a whole one: each element when it
+ * is complete. Elements without changes are not copied, except for those that begin in one chunk and end in another.
  */
 export class FlowingList implements ResultReader {
   readonly #elements: ElementCheck;
@@ -54,8 +47,6 @@ export class FlowingList implements ResultReader {
   /** The start of an element that has not ended. */
   #begun: Buffer[] | undefined;
   #end = new ValueEnd();
-  /** Whether an element was changed. */
-  isChanged = false;
   /** The last element as it was passed on. */
   last: Buffer | undefined;
   /** Hashes of the elements: a block takes those of its transactions. */
@@ -171,9 +162,7 @@ export class FlowingList implements ResultReader {
       throw new TooManyValues();
     if (isPlain(element) && this.#isUnchanged(readerAt(element, 0, true))) return (this.last = element);
     const { bytes, hash } = this.#elements.complete(element);
-    // It lacks most of its fields.
-    if (bytes.length > MAX_GROWTH * element.length) throw new TooManyValues();
-    this.isChanged ||= bytes !== element;
+    if (bytes.length > MAX_GROWTH * element.length) throw malformed('an element of the list lacks most of its fields');
     if (typeof hash === 'string' && hash.length === HASH_CHARS) this.hashes.push(hash);
     return (this.last = bytes);
   }
@@ -197,7 +186,8 @@ export function listElementsOf(method: MethodSpec, params: readonly unknown[]): 
       if (!outcome.final) throw new UpstreamFailure(outcome.failure, 'an element of the list is not usable');
       if (outcome.response === given) return { bytes: element };
       const { response } = outcome;
-      if (response.kind !== 'result' || !Array.isArray(response.result)) throw new MissingElement();
+      // A list of which one element does not exist is null.
+      if (response.kind !== 'result' || !Array.isArray(response.result)) throw malformed('an element does not exist');
       const list = response.text ?? JSON.stringify(response.result);
       return { bytes: Buffer.from(list.slice(1, -1)) };
     },
