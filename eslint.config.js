@@ -26,7 +26,7 @@ export default tseslint.config(
       'schemas/generated/',
       'gateway/spec/methods.generated.ts',
       'gateway/network-files/options/public-fields.generated.ts',
-      'gateway/network-files/providers/providers.generated.ts',
+      'gateway/network-files/options/providers.generated.ts',
       // AssemblyScript, whose types come with its compiler. The packages of the root do not have it.
       'wasm/*.ts',
     ],

@@ -4,6 +4,7 @@ import { backupCommands } from './cli/backup.ts';
 import { addressOf } from './cli/banner.ts';
 import { cacheCommand } from './cli/cache.ts';
 import { checkNetworks, listNetworks, readNetworks } from './cli/check.ts';
+import { printable } from './cli/columns.ts';
 import { examples, type CommandContext } from './cli/command-context.ts';
 import { commandName } from './cli/command-name.ts';
 import { completionScript, shells } from './cli/completion.ts';
@@ -24,7 +25,6 @@ import {
 } from './cli/network-files.ts';
 import { usageCommand } from './cli/usage.ts';
 import { version } from './config/package.ts';
-import { printable } from './cli/printable.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
 import { processBounds } from './config/process-bounds.ts';
 import { readSettings, SettingsError, type Settings } from './config/settings.ts';

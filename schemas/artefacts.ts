@@ -25,7 +25,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
         : [[`schemas/generated/units-${name.toLowerCase()}.json`, lines({ ...others, ...methods })]],
     ),
     ['gateway/spec/methods.generated.ts', methodModule(sources)],
-    ['gateway/network-files/providers/providers.generated.ts', providerModule(sources.providerUrls)],
+    ['gateway/network-files/options/providers.generated.ts', providerModule(sources.providerUrls)],
     ['gateway/network-files/options/public-fields.generated.ts', publicFieldsModule()],
     [
       'gateway/jsonrpc/request-members.generated.ts',

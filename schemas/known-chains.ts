@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { parseUrl } from '../gateway/config/parse-url.ts';
-import type { KnownChain } from '../gateway/network-files/chains/known-chain.ts';
+import type { KnownChain } from '../gateway/network-files/known-chain.ts';
 
 /** The members of viem's description of a chain that are used here. */
 interface ViemChain {

@@ -1,4 +1,4 @@
-import type { Provider } from '../gateway/network-files/providers/provider.ts';
+import type { Provider } from '../gateway/network-files/options/provider.ts';
 
 /** A provider of `provider-urls.yaml`, with a source for each list of chains. */
 export interface ProviderSource extends Pick<Provider, 'url' | 'websocketUrl' | 'keyPerChain'> {

@@ -11,7 +11,7 @@ import { Limiter } from '../../gateway/limits/limiter.ts';
 import { OpenCounts } from '../../gateway/limits/open-counts.ts';
 import { LocalChains } from '../../gateway/networks/local-chains.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
-import type { Configuration } from '../../gateway/network-files/load-networks.ts';
+import type { Configuration } from '../../gateway/network-files/network-config.ts';
 import { upstreamIdentity } from '../../gateway/network-files/network-config.ts';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
 import { openNetwork, type OpenNetwork } from '../../gateway/networks/network.ts';

@@ -1,12 +1,11 @@
 import type { ChainPoller } from '../chain/poller.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import { isDevelopmentChain } from '../network-files/development-chain.ts';
-import type { NetworkConfig } from '../network-files/network-config.ts';
+import { isDevelopmentChain, type NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { ResponseCache } from './response-cache.ts';
+import type { DurableCache } from './durable-cache.ts';
 import { FinalChain, type FetchBlock } from './final-chain.ts';
 import { MethodCache } from './method-cache.ts';
-import type { DurableCache } from './durable-cache.ts';
+import type { ResponseCache } from './response-cache.ts';
 import { SharedChain } from './shared-chain.ts';
 
 export interface CacheParts {

@@ -1,10 +1,10 @@
 import { clock } from '../clock/clock.ts';
+import { firstWithin, settled } from '../clock/first-within.ts';
 import type { AttemptOutcome } from '../upstreams/outcome.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { needsConfirmation } from './confirm.ts';
-import { firstWithin, settled } from '../clock/first-within.ts';
 import { recordOvertaken } from './record-attempt.ts';
 import { selectHedge } from './select.ts';
 

@@ -1,11 +1,11 @@
 import { clock } from '../clock/clock.ts';
+import { firstWithin, settled } from '../clock/first-within.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { sendTo } from './attempt.ts';
 import type { Call } from './call.ts';
 import type { SentAttempt } from './hedge.ts';
-import { firstWithin, settled } from '../clock/first-within.ts';
 
 /** An attempt whose response is collected. */
 export type Sent = SentAttempt<Outcome>;

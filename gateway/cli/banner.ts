@@ -1,7 +1,7 @@
 import type { FundedAccounts } from '../../local-chain/funded-accounts.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import { printable } from './columns.ts';
 import { curlLine } from './curl-line.ts';
-import { printable } from './printable.ts';
 
 /** The facts that the banner shows. */
 export interface BannerFacts {

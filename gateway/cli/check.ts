@@ -1,8 +1,9 @@
 import { join } from 'node:path';
+import { checkPublic } from '../auth/permissions/public-permissions.ts';
+import { readAuth, type AuthConfig } from '../auth/tokens/read-auth.ts';
 import type { Settings } from '../config/settings.ts';
 import {
   AUTH,
-  type Configuration,
   type FileDiagnostic,
   findFolder,
   isNetwork,
@@ -10,18 +11,15 @@ import {
   NetworkFilesError,
   readFolder,
 } from '../network-files/load-networks.ts';
-import type { NetworkConfig } from '../network-files/network-config.ts';
+import type { Configuration, NetworkConfig } from '../network-files/network-config.ts';
 import { isStronger, verifyOptions } from '../network-files/options/verify-option.ts';
-import { describeGroups, groupsNote } from '../network-files/upstream-group.ts';
 import { readUnits } from '../network-files/read-units.ts';
+import { describeGroups, groupsNote } from '../network-files/upstream-group.ts';
 import { isPlain, methodsByUpstreams, type MethodRow } from '../routing-policy/methods-by-upstreams.ts';
-import { columns } from './columns.ts';
-import { printableInLine } from './printable.ts';
-import { describeActive } from './running-gateway.ts';
-import { checkPublic } from '../auth/permissions/public-permissions.ts';
-import { readAuth, type AuthConfig } from '../auth/tokens/read-auth.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 import { lookupUnits, rateWarnings, type UnitsTable } from '../spec/request-units.ts';
+import { columns, printableInLine } from './columns.ts';
+import { describeActive } from './running-gateway.ts';
 
 type CheckedSettings = Pick<Settings, 'NETWORKS_DIR'> & Partial<Pick<Settings, 'UNITS_FILE' | 'CALL_TIMEOUT_MS'>>;
 

@@ -1,10 +1,10 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { suggest } from '../config/suggest.ts';
-import { providersOf, requiredOptions, type UrlOption } from '../network-files/providers/find-providers.ts';
-import { providerNames, providers, type ProviderName } from '../network-files/providers/providers.generated.ts';
+import type { Env } from '../network-files/expand-text.ts';
+import { providerNames, providers, type ProviderName } from '../network-files/options/providers.generated.ts';
+import { providersOf, requiredOptions, type UrlOption } from '../network-files/providers.ts';
 import { commandName } from './command-name.ts';
-import type { Env } from '../network-files/expand/expand-text.ts';
 import {
   knownFile,
   NetworkFileError,

@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
-import { packageRoot } from '../config/package.ts';
 import { findAnvil } from '../config/find-anvil.ts';
+import { packageRoot } from '../config/package.ts';
+import type { Env } from '../network-files/expand-text.ts';
+import { knownChain, type KnownChain } from '../network-files/known-chain.ts';
+import { isNetwork, loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
+import { isSlug, reservedSlugs } from '../network-files/options/check-texts.ts';
+import { networkOptions } from '../network-files/options/network-options.ts';
+import { methodFacts } from '../spec/method-facts.ts';
 import { triedMethod } from './banner.ts';
 import { commandName } from './command-name.ts';
-import { knownChain, type KnownChain } from '../network-files/chains/known-chain.ts';
-import type { Env } from '../network-files/expand/expand-text.ts';
-import { isNetwork, loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
-import { networkOptions } from '../network-files/options/network-options.ts';
-import { isSlug, reservedSlugs } from '../network-files/options/slug.ts';
-import { methodFacts } from '../spec/method-facts.ts';
 
 /** A network file cannot be written. The message has the reason and advice. */
 export class NetworkFileError extends Error {

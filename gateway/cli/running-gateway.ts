@@ -5,7 +5,7 @@ import { isObject } from '../collections/is-object.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { parseUrl } from '../config/parse-url.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
-import type { Configuration } from '../network-files/load-networks.ts';
+import type { Configuration } from '../network-files/network-config.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
 import { MAX_EVENTS, type GatewayEvent } from '../observability/event-list.ts';
 import { addressOf } from './banner.ts';

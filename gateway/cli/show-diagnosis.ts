@@ -1,8 +1,7 @@
 import type { Diagnosis, NetworkFindings } from '../doctor/diagnose.ts';
 import type { RedisFindings } from '../doctor/probe-redis.ts';
 import type { UpstreamFindings } from '../doctor/probe-upstream.ts';
-import { columns } from './columns.ts';
-import { printableInLine } from './printable.ts';
+import { columns, printableInLine } from './columns.ts';
 
 type Colour = 'red' | 'yellow' | 'green' | 'dim';
 /** Colours a text, if the output has colours. */

@@ -1,20 +1,20 @@
 import { clock } from '../clock/clock.ts';
-import { permitsMethod } from '../network-files/method-upstreams.ts';
+import { permitsMethod } from '../network-files/methods.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';
 import { passThrough } from '../spec/method-spec.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
+import { withTimeout } from '../upstreams/health/with-timeout.ts';
+import type { ConnectOptions } from '../upstreams/transport/connect/connector.ts';
 import { Secrets } from '../upstreams/transport/credentials.ts';
 import { readResponse } from '../upstreams/transport/read-response.ts';
+import type { Transport } from '../upstreams/transport/transport.ts';
 import {
   parseResponse,
   TimedOut,
   UpstreamFailure,
   type FailureClass,
 } from '../upstreams/transport/upstream-response.ts';
-import type { ConnectOptions } from '../upstreams/transport/connect/connector.ts';
-import type { Transport } from '../upstreams/transport/transport.ts';
-import { withTimeout } from '../upstreams/health/with-timeout.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';
 
 /** Findings about one upstream. A missing member was not determined. */

@@ -34,12 +34,15 @@ abstract class LabelledMetric<Child, Labels extends readonly string[]> {
     page.registerMetric(this as unknown as Metric);
   }
 
-  /** Returns the same child for the same values. @param values in the order of the label names */
+  /** Returns the same child for the same values. @param values in the order of the label names @throws for another number of values */
   labels(...values: Labels): Child {
     const key = values.join('\n');
     const known = this.#children.get(key);
     if (known !== undefined) return known.child;
-    const labels = Object.fromEntries(this.options.labelNames.map((name, index) => [name, values[index] ?? '']));
+    const { labelNames } = this.options;
+    if (values.length !== labelNames.length)
+      throw new Error(`${this.name} has the labels ${labelNames.join(', ')}, but got ${values.length} values`);
+    const labels = Object.fromEntries(labelNames.map((name, index) => [name, values[index] ?? '']));
     const child = this.create();
     this.#children.set(key, { labels, child });
     return child;

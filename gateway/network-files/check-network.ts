@@ -1,9 +1,8 @@
 import { suggest } from '../config/suggest.ts';
-import { isKeyOf } from './options/check-upstream-text.ts';
-import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
-import type { LoadOptions } from './load-options.ts';
-import { permitsMethod, upstreamsOf } from './method-upstreams.ts';
-import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
+import { formatPath, type Diagnostic, type Path } from './diagnostics.ts';
+import { permitsMethod, upstreamsOf } from './methods.ts';
+import type { LoadOptions, NetworkConfig, UpstreamConfig } from './network-config.ts';
+import { isKeyOf } from './options/check-texts.ts';
 import { coversMethod, isWildcard, namespaceOf } from './options/method-pattern.ts';
 import { otherUnits, parseUnits } from './options/units-option.ts';
 import { checkGroups } from './upstream-group.ts';
@@ -28,8 +27,8 @@ export function checkNetwork(network: NetworkConfig, options: LoadOptions): Diag
   ];
 }
 
-/** Methods and wildcards. */
-function servedBy({ methods, openMethods, developmentMethods }: NetworkConfig): string[] {
+/** Methods and wildcards that a network serves. */
+export function servedBy({ methods, openMethods, developmentMethods }: NetworkConfig): string[] {
   return [...methods, ...openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
 }
 

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
+import type * as Yaml from 'yaml';
+import { loadPackage } from '../config/load-package.ts';
 import { packageRoot } from '../config/package.ts';
-import { type Located, MAX_FILE_BYTES, TOO_LARGE } from './diagnostics/parse-yaml.ts';
-import type { Diagnostic, Path } from './diagnostics/diagnostic.ts';
-import { DEFAULTS, type Defaults, joinShared, readDefaults } from './expand/defaults.ts';
-import type { NetworkConfig } from './network-config.ts';
-import { readSecretFile, secretFilesIn } from './expand/expand-text.ts';
-import { isSlug, reservedSlugs } from './options/slug.ts';
+import { DEFAULTS, type Defaults, joinShared, readDefaults } from './defaults.ts';
+import type { Diagnostic, Path } from './diagnostics.ts';
+import { readSecretFile } from './expand-text.ts';
+import type { NetworkConfig, LoadOptions } from './network-config.ts';
+import { isSlug, reservedSlugs, checkBaseUrl, splitBaseUrl } from './options/check-texts.ts';
+import { type Located, MAX_FILE_BYTES, TOO_LARGE, isNestedTooDeep } from './parse-yaml.ts';
 import { readNetwork, type ReadNetwork } from './read-network.ts';
-import type { LoadOptions } from './load-options.ts';
-import { checkBaseUrl, splitBaseUrl } from './options/base-url.ts';
 
 /** Limit of diagnostics for one file. The rest is only counted. */
 const MAX_SHOWN_DIAGNOSTICS = 100;
@@ -76,6 +76,27 @@ export function readFolder(folder: string): FolderContent {
   const digest = hashOf([content, diagnostics]).slice(0, DIGEST_LENGTH);
   const secretFiles = secretFilesIn(files.map(({ text = '' }) => text));
   return { files, diagnostics, digest, secretFiles, version: hashOf([digest, secretFiles.map(readSecretFile)]) };
+}
+
+/** The paths of the files with credentials and certificates that network files refer to. */
+function secretFilesIn(texts: readonly string[]): string[] {
+  const paths = texts.flatMap((text) => [
+    ...[...text.matchAll(/\$\{file:(\/[^}\n]+)\}/g)].map(([, path = '']) => path),
+    ...(/\btls\b/.test(text) && !isNestedTooDeep(text) ? pathsIn(text) : []),
+  ]);
+  return [...new Set(paths)].sort();
+}
+
+/** The values that start with a slash: only paths do. */
+function pathsIn(yaml: string): string[] {
+  const { isScalar, parseDocument, visit } = loadPackage('yaml') as typeof Yaml;
+  const paths: string[] = [];
+  visit(parseDocument(yaml, { logLevel: 'silent' }), {
+    Pair(_, { value }) {
+      if (isScalar(value) && typeof value.value === 'string' && value.value.startsWith('/')) paths.push(value.value);
+    },
+  });
+  return paths;
 }
 
 type FileTexts = Pick<FolderContent, 'files'>;
@@ -269,22 +290,4 @@ function describeConflict(
   return firstSegment !== slug && slugs.has(firstSegment)
     ? `is taken: network ${firstSegment} has this path on every host`
     : undefined;
-}
-
-/** State of the active configuration; contains no secrets. */
-export interface Configuration {
-  /** Digest of the active files: equal on gateways with equal files. */
-  readonly digest: string;
-  readonly loadedAt: string;
-  /** Set while the current files are rejected; null while they are active. */
-  readonly refused: RejectedFiles | null;
-}
-
-interface RejectedFiles {
-  readonly at: string;
-  readonly digest: string;
-  /** Diagnostics with their messages. These contain no values except base URLs and names of variables. */
-  readonly mistakes: readonly string[];
-  /** Positions only, for public pages: `base.yaml:7:5`. */
-  readonly places: readonly string[];
 }

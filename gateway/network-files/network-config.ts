@@ -1,6 +1,14 @@
+import type { Diagnostic } from './diagnostics.ts';
 import { networkOptions, upstreamOptions } from './options/network-options.ts';
 import type { Option, RowsReplacing, ValuesOf } from './options/option.ts';
-import type { OpenMethods } from './select-methods.ts';
+import type { CountName } from './options/units-option.ts';
+
+/** Wildcards of methods without a schema, without the exceptions. */
+export interface OpenMethods {
+  readonly wildcards: readonly string[];
+  /** Methods and wildcards. */
+  readonly except: readonly string[];
+}
 
 /**
  * The validated configuration of a network, with defaults and with variables expanded. `methods` are the names of the
@@ -56,4 +64,73 @@ function valuesThatReplace(
   return Object.entries(options).flatMap(([name, { replaces }]) =>
     replaces === replaced ? [name, given.get(name)] : [],
   );
+}
+
+/** Chain ids: 1337 is the default of ganache and `geth --dev`, 31337 of hardhat and anvil. */
+const DEVELOPMENT_CHAINS: readonly number[] = [1337, 31337];
+
+type DevelopmentOptions = Pick<NetworkConfig, 'development' | 'upstreams'>;
+
+/** Whether the network is a development chain, whose state can be set and whose blocks can be removed at any time. */
+export function isDevelopmentChain({
+  chainId,
+  ...options
+}: DevelopmentOptions & { readonly chainId: number }): boolean {
+  return DEVELOPMENT_CHAINS.includes(chainId) || isDevelopmentNetwork(options);
+}
+
+/**
+ * Whether the file says that the network is for development, so that it may serve the accounts of its node. A chain id
+ * does not say it: private networks in production have those of development chains.
+ */
+export function isDevelopmentNetwork({ development, upstreams }: DevelopmentOptions): boolean {
+  return development || upstreams.some(({ spawn }) => spawn !== undefined);
+}
+
+/** Facts about methods that the network files do not have. `spec/` provides them. */
+export interface MethodFacts {
+  /** Names of all methods of the spec. */
+  readonly knownMethods: readonly string[];
+  /** Whether no method of a wildcard may be served unless it is named singly. */
+  readonly isNeverOpened?: ((wildcard: string) => boolean) | undefined;
+}
+
+/** Options for loading the network files. */
+export interface LoadOptions extends MethodFacts {
+  /** Folder of network files. */
+  readonly folder: string;
+  /** Methods that development networks serve beside the methods of their files; undefined in production. */
+  readonly developmentMethods?: readonly string[] | undefined;
+  /** Counts that formulas of request units may have of the parameters of a method. Undefined: all. */
+  readonly countsOf?: ((method: string) => readonly CountName[]) | undefined;
+  /** Whether calls of the method are sent to upstreams. Undefined: not known, so it is not checked that one gets them. */
+  readonly needsUpstream?: ((method: string) => boolean) | undefined;
+  /** Whether a call of the method sends a transaction. */
+  readonly sendsTransactions?: ((method: string) => boolean) | undefined;
+  /** The method that polls heads: at least one upstream must permit it. */
+  readonly headMethod?: string | undefined;
+  /** The time of a call, with which times of network files are compared. Undefined: they are not compared. */
+  readonly callTimeoutMs?: number | undefined;
+  /** Checks `public` beyond its schema. Undefined: it is not checked. */
+  readonly checkPublic?: ((options: PublicOptions) => readonly Diagnostic[]) | undefined;
+  /** Values of `${NAME}` in URLs and headers. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** State of the active configuration; contains no secrets. */
+export interface Configuration {
+  /** Digest of the active files: equal on gateways with equal files. */
+  readonly digest: string;
+  readonly loadedAt: string;
+  /** Set while the current files are rejected; null while they are active. */
+  readonly refused: RejectedFiles | null;
+}
+
+interface RejectedFiles {
+  readonly at: string;
+  readonly digest: string;
+  /** Diagnostics with their messages. These contain no values except base URLs and names of variables. */
+  readonly mistakes: readonly string[];
+  /** Positions only, for public pages: `base.yaml:7:5`. */
+  readonly places: readonly string[];
 }

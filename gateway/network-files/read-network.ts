@@ -1,21 +1,17 @@
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
-import { compileFileSchema, networkFile, networkSchema } from './options/network-schema.ts';
+import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { checkCoverage, checkNetwork } from './check-network.ts';
-import { isDevelopmentNetwork } from './development-chain.ts';
-import { type Diagnostic, formatPath, type Path } from './diagnostics/diagnostic.ts';
-import { type Located, parseYaml } from './diagnostics/parse-yaml.ts';
-import { type Defaults, mergeDefaults } from './expand/defaults.ts';
-import { expandProvider } from './expand/expand-provider.ts';
-import type { LoadOptions } from './load-options.ts';
-import { withTransactionRoutes } from './method-upstreams.ts';
-import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
+import { type Defaults, mergeDefaults } from './defaults.ts';
+import { type Diagnostic, formatPath, type Path, explainErrors, pathOf } from './diagnostics.ts';
+import { type Env, expandText, readFileText } from './expand-text.ts';
+import { withTransactionRoutes, selectMethods } from './methods.ts';
+import { isDevelopmentNetwork, type LoadOptions, type NetworkConfig, type UpstreamConfig } from './network-config.ts';
 import { entriesByMethod, isWildcard } from './options/method-pattern.ts';
 import { networkOptions, successors } from './options/network-options.ts';
-import { selectMethods } from './select-methods.ts';
-import { isObject, type JsonObject } from '../collections/is-object.ts';
-import { explainErrors, pathOf } from './diagnostics/explain-diagnostic.ts';
-import { type Env, expandText, readFileText } from './expand/expand-text.ts';
+import { compileFileSchema, networkFile, networkSchema } from './options/network-schema.ts';
 import type { Option, OptionSchema, ValueSchema } from './options/option.ts';
+import { type Located, parseYaml } from './parse-yaml.ts';
+import { expandProvider } from './providers.ts';
 
 export interface ReadNetwork {
   /** Undefined only if the text is not YAML or is empty. With diagnostics it is incomplete, for further checks only. */

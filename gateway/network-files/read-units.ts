@@ -3,15 +3,13 @@ import { join } from 'node:path';
 import { errorCode } from '../config/log.ts';
 import { packageRoot } from '../config/package.ts';
 import { suggest } from '../config/suggest.ts';
-import { compileFileSchema } from './options/network-schema.ts';
-import { checkUnits } from './check-network.ts';
-import type { LoadOptions } from './load-options.ts';
-import { explainErrors } from './diagnostics/explain-diagnostic.ts';
-import { parseYaml } from './diagnostics/parse-yaml.ts';
+import { checkUnits, servedBy } from './check-network.ts';
+import { explainErrors } from './diagnostics.ts';
 import { NetworkFilesError } from './load-networks.ts';
-import type { NetworkConfig } from './network-config.ts';
-import { jsonSchemaOf } from './options/network-schema.ts';
+import type { LoadOptions, NetworkConfig } from './network-config.ts';
+import { compileFileSchema, jsonSchemaOf } from './options/network-schema.ts';
 import { otherUnits, unitsMap } from './options/units-option.ts';
+import { parseYaml } from './parse-yaml.ts';
 
 const SHIPPED = 'infura';
 const shippedFile = join(packageRoot, 'schemas/generated/units-infura.json');
@@ -50,10 +48,6 @@ export function readUnits(
   }
   if (found.length + diagnostics.length === 0) return units;
   throw new NetworkFilesError([...diagnostics, ...found].map((located) => ({ file, ...located })));
-}
-
-function servedBy({ methods, openMethods, developmentMethods }: NetworkConfig): readonly string[] {
-  return [...methods, ...openMethods.wildcards, ...developmentMethods];
 }
 
 function readText(file: string): string {

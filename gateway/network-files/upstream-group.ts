@@ -1,5 +1,5 @@
 import { parseUrl } from '../config/parse-url.ts';
-import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
+import { formatPath, type Diagnostic, type Path } from './diagnostics.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
 import { isStronger, verifyOptions } from './options/verify-option.ts';
 

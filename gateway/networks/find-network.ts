@@ -1,5 +1,5 @@
-import { splitBaseUrl } from '../network-files/options/base-url.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import { splitBaseUrl } from '../network-files/options/check-texts.ts';
 
 /** Parsed target of a request (RFC 9112 §3.2): the network, and the text at the position of the key. */
 export interface RequestTarget<N> {

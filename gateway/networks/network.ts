@@ -7,8 +7,8 @@ import { openFinalChain, openMethodCache } from '../cache/open-method-cache.ts';
 import type { ResponseCache } from '../cache/response-cache.ts';
 import type { Network, NetworkMethod } from '../call/call.ts';
 import { CoalescedCalls } from '../call/coalesce.ts';
-import { sendToOther, requestEvidence, requestUpstreams } from '../call/own-calls.ts';
 import { layersOf } from '../call/handle-call.ts';
+import { sendToOther, requestEvidence, requestUpstreams } from '../call/own-calls.ts';
 import { Router } from '../call/router.ts';
 import { verificationOf, type MethodVerification } from '../call/verification.ts';
 import { ChainPeers } from '../chain/chain-peers.ts';
@@ -21,8 +21,8 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { SubscriptionMetrics } from '../metrics/series.ts';
-import { isDevelopmentChain } from '../network-files/development-chain.ts';
 import {
+  isDevelopmentChain,
   chainIdentity,
   upstreamIdentity,
   type ChainConfig,

@@ -11,15 +11,18 @@ import { NetworkFinder } from './find-network.ts';
 import {
   changedFiles,
   checkFiles,
-  type Configuration,
   type FolderContent,
   formatDiagnostic,
   formatPosition,
   NetworkFilesError,
   readFolder,
 } from '../network-files/load-networks.ts';
-import type { LoadOptions } from '../network-files/load-options.ts';
-import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
+import {
+  upstreamIdentity,
+  type Configuration,
+  type LoadOptions,
+  type NetworkConfig,
+} from '../network-files/network-config.ts';
 import { FolderWatcher } from '../network-files/watch-folder.ts';
 import { openNetwork, type NetworkParts, type OpenNetwork } from './network.ts';
 import { FILTER_TOPIC, type FilterRequest } from '../subscriptions/filter-peers.ts';

@@ -1,12 +1,12 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../config/log.ts';
-import type { Diagnostic } from '../network-files/diagnostics/diagnostic.ts';
-import { MAX_FILE_BYTES, parseYaml, type ParsedYaml } from '../network-files/diagnostics/parse-yaml.ts';
+import type { Diagnostic } from '../network-files/diagnostics.ts';
 import { findFolder, formatDiagnostic } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { coversMethod, namespaceOf } from '../network-files/options/method-pattern.ts';
 import { networkOptions } from '../network-files/options/network-options.ts';
+import { MAX_FILE_BYTES, parseYaml, type ParsedYaml } from '../network-files/parse-yaml.ts';
 import { changesNode } from '../spec/method-facts.ts';
 
 /** Methods logged for one version of a network file. More would let callers fill the log. */

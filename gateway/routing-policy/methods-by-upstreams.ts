@@ -1,4 +1,4 @@
-import { upstreamsOf } from '../network-files/method-upstreams.ts';
+import { upstreamsOf } from '../network-files/methods.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { coversMethod, isWildcard } from '../network-files/options/method-pattern.ts';
 

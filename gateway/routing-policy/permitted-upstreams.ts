@@ -1,4 +1,4 @@
-import { permitsMethod, routedUpstreams } from '../network-files/method-upstreams.ts';
+import { permitsMethod, routedUpstreams } from '../network-files/methods.ts';
 import type { LiveUpstreamOptions, ReplaceableConfig } from '../network-files/network-config.ts';
 
 interface RoutedUpstream {

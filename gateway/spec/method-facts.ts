@@ -1,7 +1,7 @@
-import type { LoadOptions } from '../network-files/load-options.ts';
-import { bestPattern, coversMethod, isWildcard } from '../network-files/options/method-pattern.ts';
 import type { Settings } from '../config/settings.ts';
-import type { NetworkConfig } from '../network-files/network-config.ts';
+import type { LoadOptions, NetworkConfig } from '../network-files/network-config.ts';
+import { bestPattern, coversMethod, isWildcard } from '../network-files/options/method-pattern.ts';
+import { passThrough, type MethodSpec } from './method-spec.ts';
 import {
   developmentMethods,
   methods,
@@ -13,7 +13,6 @@ import {
   passThroughSplits,
   passThroughUnits,
 } from './methods.generated.ts';
-import { passThrough, type MethodSpec } from './method-spec.ts';
 import { countsOf } from './request-units.ts';
 
 export type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;

@@ -7,12 +7,14 @@ import { loadPackage } from '../config/load-package.ts';
  * adds the violated schema to an error, and with it the title.
  * @param isProven whether the schemas are from `npm run generate`, which has compiled them. Validating them again would
  * compile the meta-schema (50 ms, 1 MB).
+ * @param useDefaults whether a check adds the defaults of the schema to the value
  */
-export function strictAjv(isProven = false): Ajv.Ajv2020 {
+export function strictAjv(isProven = false, useDefaults = false): Ajv.Ajv2020 {
   const { Ajv2020 } = loadPackage('ajv/dist/2020.js') as typeof Ajv;
   const ajv = new Ajv2020({
     ...{ strict: true, strictTuples: false, allowUnionTypes: true, verbose: true },
     validateSchema: !isProven,
+    useDefaults,
   });
   ajv.addVocabulary(['x-name']);
   return ajv;

@@ -36,7 +36,7 @@ import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
-import { permitsMethod } from '../network-files/method-upstreams.ts';
+import { permitsMethod } from '../network-files/methods.ts';
 import type { FixedUpstreamOptions, LiveUpstreamOptions } from '../network-files/network-config.ts';
 import { groupOf } from '../network-files/upstream-group.ts';
 import type { UpstreamOptions } from './upstream-options.ts';

@@ -24,6 +24,14 @@ describe('the command line', () => {
     for (const command of commands) expect(stdout).toContain(`  ${command.split(' ')[0]}`);
   });
 
+  it('has at most 80 options', async () => {
+    const { stdout } = await place.run(['completion', 'bash']);
+    const words = [...stdout.matchAll(/words='([^']*)' ;;/g)].flatMap(([, text = '']) => text.split(' '));
+    const options = new Set(words.filter((word) => word.startsWith('--')));
+    expect(options).toContain('--networks');
+    expect(options.size).toBeLessThanOrEqual(80);
+  });
+
   it.each(commands)('%s has help with an example', async (command) => {
     const { code, stdout } = await place.run([...command.split(' '), '--help']);
     expect(code).toBe(0);

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { commandName } from '../../gateway/cli/command-name.ts';
 import { addNetwork, networkFileOf } from '../../gateway/cli/network-files.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { knownChain, type KnownChain } from '../../gateway/network-files/chains/known-chain.ts';
+import { knownChain, type KnownChain } from '../../gateway/network-files/known-chain.ts';
 import { CommandFolder } from '../support/command-folder.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { loadFiles } from '../network-files/load.ts';

@@ -1,7 +1,49 @@
 import { describe, expect, it } from 'vitest';
-import { instruments, metricLabels } from '../../gateway/metrics/instruments.ts';
+import { Registry } from 'prom-client';
+import { instruments, metricLabels, openMetric } from '../../gateway/metrics/instruments.ts';
+import { networkMetrics, subscriptionMetrics, upstreamMetrics } from '../../gateway/metrics/series.ts';
+import type { NumberMetric } from '../../gateway/metrics/counters.ts';
 
 const rows = Object.entries(instruments).map(([name, row]) => ({ name, ...row }));
+
+it('rejects a series with another number of labels', () => {
+  const metric = openMetric(new Registry(), 'gatehouse_failovers_total') as NumberMetric;
+  expect(() => metric.labels('base')).toThrow('has the labels network, upstream, but got 1 values');
+});
+
+/** Further labels and the value of each update, as callers pass them. */
+const bound = {
+  networkMetrics: {
+    metrics: networkMetrics(new Registry(), 'base', true),
+    args: {
+      ...{ failedOver: ['a'], hedged: ['won'], budgetExceeded: ['retry'], partSent: ['a', 'result'], split: ['range'] },
+      ...{ head: [1], witnessesMissing: [true], queued: [1], socketClosed: ['idle'] },
+    },
+  },
+  upstreamMetrics: {
+    metrics: upstreamMetrics(new Registry(), 'base', 'a'),
+    args: {
+      ...{ skipped: ['lag'], sentTransaction: ['known'], acceptedFirst: [1], succeeded: [1], failed: ['timeout', 1] },
+      ...{
+        unusable: ['malformed'],
+        deviated: ['eth_call'],
+        moved: [1],
+        lag: [1],
+        onOtherBranch: [true],
+        polled: ['response'],
+      },
+    },
+  },
+  subscriptionMetrics: { metrics: subscriptionMetrics(new Registry(), 'base', 'logs'), args: { notified: [1] } },
+};
+
+it.each(Object.entries(bound))('%s: each update has all labels of its metric', (_, { metrics, args }) => {
+  const given: Readonly<Record<string, readonly unknown[]>> = args;
+  for (const [name, update] of Object.entries(metrics) as [string, (...args: unknown[]) => void][])
+    expect(() => {
+      update(...(given[name] ?? []));
+    }, name).not.toThrow();
+});
 
 describe.each(rows)('$name', ({ name, kind, help, labels }) => {
   it('has a help text', () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
-import { reservedSlugs } from '../../gateway/network-files/options/slug.ts';
+import { reservedSlugs } from '../../gateway/network-files/options/check-texts.ts';
 import { good, knownMethods, loadFiles, diagnosticsIn } from './load.ts';
 
 const goodFile = `${good.join('\n')}\n`;

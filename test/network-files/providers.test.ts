@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseUrl } from '../../gateway/config/parse-url.ts';
-import { requiredOptions } from '../../gateway/network-files/providers/find-providers.ts';
-import { providerNames, providers } from '../../gateway/network-files/providers/providers.generated.ts';
+import { requiredOptions } from '../../gateway/network-files/providers.ts';
+import { providerNames, providers } from '../../gateway/network-files/options/providers.generated.ts';
 import { credentialsOf, Secrets } from '../../gateway/upstreams/transport/credentials.ts';
 import { diagnosticsOf, loadFiles } from './load.ts';
 

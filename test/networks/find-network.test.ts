@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkBaseUrl } from '../../gateway/network-files/options/base-url.ts';
+import { checkBaseUrl } from '../../gateway/network-files/options/check-texts.ts';
 import { NetworkFinder } from '../../gateway/networks/find-network.ts';
 import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
 import { configOf, diagnosticsIn, good, loadFiles } from '../network-files/load.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { reservedSlugs } from '../../gateway/network-files/options/slug.ts';
+import { reservedSlugs } from '../../gateway/network-files/options/check-texts.ts';
 import { outcomes } from '../../gateway/metrics/outcome-class.ts';
 import { startChromium, type Chromium, type OpenOptions, type Tab } from '../support/chromium.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../../network-files/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../../network-files/diagnostics.ts';
 import { InvalidPermissionsError, parsePermissions, type PermissionTexts } from './permissions.ts';
 
 /** A value in a file or a claim, as the text of a key's record; undefined if it has another type. */

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../../network-files/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../../network-files/diagnostics.ts';
 import type { PublicOptions } from '../../network-files/network-config.ts';
 import { permissionFields, permissionNames, type PermissionField } from './permission-fields.ts';
 import { permissionText, problemsOf } from './permissions-in-files.ts';

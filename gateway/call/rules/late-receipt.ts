@@ -1,9 +1,9 @@
 import { clock } from '../../clock/clock.ts';
+import { firstWithin, settled } from '../../clock/first-within.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { AttemptOutcome } from '../../upstreams/outcome.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { Call } from '../call.ts';
-import { firstWithin, settled } from '../../clock/first-within.ts';
 import type { Router } from '../router.ts';
 import type { Rule, RuleAccess } from './rule.ts';
 

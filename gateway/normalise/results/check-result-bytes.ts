@@ -1,8 +1,7 @@
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
 import { isPlain } from '../../json/plain-bytes.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
-import { expectedIdentities } from './expected-identity.ts';
-import { isPendingBlock } from './check-result.ts';
+import { expectedIdentities, isPendingBlock } from './check-result.ts';
 import { Layouts, type Layout } from './layout.ts';
 import type { LogFilterCheck } from './log-filter-check.ts';
 import type { ObjectView } from './object-view.ts';

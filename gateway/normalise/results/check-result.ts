@@ -1,10 +1,10 @@
 import { isBytes } from '../../collections/is-bytes.ts';
+import { isObject } from '../../collections/is-object.ts';
 import type { Identity, MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
 import { BYTES } from '../../spec/result-bounds.ts';
-import type { FailureClass, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { Outcome } from '../../upstreams/outcome.ts';
-import { expectedValue } from './expected-identity.ts';
-import { completeResult, padHex, roundedQuantity } from './complete-object.ts';
+import type { FailureClass, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
+import { completeResult, padHex, withQuantities } from './complete-object.ts';
 import type { LogFilterCheck } from './log-filter-check.ts';
 import type { ObjectStatus } from './object-rules.ts';
 import { isPadded, withAllDigits, withHexNumbers, withoutZeros } from './quantity.ts';
@@ -25,17 +25,10 @@ export function checkResult(
   logs?: LogFilterCheck,
 ): Outcome {
   const check = (given: ResultResponse): Outcome => checkParsed(method, params, given, logs);
-  try {
-    return withDigits(method, response, check(response), check);
-  } catch (error) {
-    if (error !== roundedQuantity) throw error;
-  }
-  try {
-    return withDigits(method, response, check(withExactQuantities(method, response)), check);
-  } catch (error) {
-    if (error !== roundedQuantity) throw error;
-    return fail('malformed', response.result);
-  }
+  const outcome = withQuantities((areExact) =>
+    withDigits(method, response, check(areExact ? withExactQuantities(method, response) : response), check),
+  );
+  return outcome ?? fail('malformed', response.result);
 }
 
 /** A completed result with its JSON text, if it has numbers that lose digits when they are parsed. */
@@ -59,7 +52,7 @@ function withDigits(
   return text === undefined ? outcome : { final: true, response: { ...response, text } };
 }
 
-/** @throws roundedQuantity */
+/** @throws `roundedQuantity` */
 function checkParsed(
   method: MethodSpec,
   params: readonly unknown[],
@@ -117,8 +110,7 @@ function checkArray(
   logs?.restart();
   let all: ObjectStatus = 'fits';
   for (const element of array) {
-    const isObject = typeof element === 'object' && element !== null && !Array.isArray(element);
-    const status = isObject ? checkObjectFields(method, params, element as JsonObject) : 'malformed';
+    const status = isObject(element) ? checkObjectFields(method, params, element) : 'malformed';
     if (status === 'completed') all = status;
     else if (status !== 'fits') return outcomeOf(status, method, response);
     if (logs?.fits(element as JsonObject) === false) return fail('malformed', array);
@@ -172,6 +164,36 @@ function isExpected(object: JsonObject, params: readonly unknown[], identity: Id
   return identity.kind === 'hash'
     ? actual.toLowerCase() === expected.toLowerCase()
     : digitsOf(actual) === digitsOf(expected);
+}
+
+/** The fields of the result whose values parameters determine. */
+export function expectedIdentities(
+  { identity }: MethodSpec,
+  params: readonly unknown[],
+): { readonly field: string; readonly value: string }[] {
+  return (identity ?? []).flatMap((one) => {
+    const value = expectedValue(one, params);
+    return value === undefined ? [] : [{ field: one.field, value }];
+  });
+}
+
+/** Undefined if the parameter is absent or a tag. */
+function expectedValue({ param, kind }: Identity, params: readonly unknown[]): string | undefined {
+  return kind === 'hash' ? hashIn(params[param]) : blockNumberIn(params[param]);
+}
+
+/** The block hash in a parameter: a string, or a member of an object. */
+function hashIn(param: unknown): string | undefined {
+  if (typeof param === 'string') return param.length === 66 ? param : undefined;
+  const { blockHash } = (param ?? {}) as { blockHash?: unknown };
+  return typeof blockHash === 'string' ? blockHash : undefined;
+}
+
+/** The block number in a parameter: a string, or a member of an object. Undefined for a tag. */
+function blockNumberIn(param: unknown): string | undefined {
+  if (typeof param === 'string') return param.startsWith('0x') && param.length < 66 ? param : undefined;
+  const { blockNumber } = (param ?? {}) as { blockNumber?: unknown };
+  return typeof blockNumber === 'string' ? blockNumber : undefined;
 }
 
 /** Digits without leading zeros, which some nodes write: equal for equal numbers. */

@@ -1,12 +1,12 @@
+import { isObject } from '../../collections/is-object.ts';
 import type { ObjectShape } from '../../spec/method-spec.ts';
-import { address } from './field-rules.ts';
-import { applyObjectRule, type ObjectStatus } from './object-rules.ts';
+import { address, applyObjectRule, type ObjectStatus } from './object-rules.ts';
 import { isQuantity, isRounded, normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
 /** Thrown if a quantity must be read from the JSON text. Created once, because its stack is not needed. */
-export const roundedQuantity = new Error('rounded quantity');
+const roundedQuantity = new Error('rounded quantity');
 
 /**
  * Completes an upstream's object in place, as the spec requires. Fields outside the schema stay.
@@ -20,6 +20,22 @@ export function completeResult(object: JsonObject, shape: ObjectShape): ObjectSt
   for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
   const status = applyObjectRule(shape.type, object);
   return isCompleted && status === 'fits' ? 'completed' : status;
+}
+
+/**
+ * Runs work on values of a JSON text, and again with exact quantities if JSON.parse has rounded one.
+ * @param work throws `roundedQuantity`; gets whether quantities must be read as hexadecimal: `withHexNumbers`
+ * @returns undefined: a quantity is no whole number
+ */
+export function withQuantities<T>(work: (areExact: boolean) => T): T | undefined {
+  for (const areExact of [false, true]) {
+    try {
+      return work(areExact);
+    } catch (error) {
+      if (error !== roundedQuantity) throw error;
+    }
+  }
+  return undefined;
 }
 
 /** @returns whether it changed the object */
@@ -89,8 +105,4 @@ function completeElements(array: unknown, shape: ObjectShape): boolean {
 /** `0x5` → `0x00…05`. Longer values and other texts are returned unchanged. */
 export function padHex(hex: string, bytes: number): string {
   return hex.length >= 2 + 2 * bytes || !hex.startsWith('0x') ? hex : `0x${hex.slice(2).padStart(2 * bytes, '0')}`;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null;
 }

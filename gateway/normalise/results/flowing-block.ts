@@ -6,7 +6,7 @@ import type { MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
 import type { ResultReader } from '../../upstreams/transport/flowing-result.ts';
 import { expectedBytes, learned } from './check-result-bytes.ts';
 import { isPendingBlock, quantitiesIn } from './check-result.ts';
-import { completeResult, roundedQuantity } from './complete-object.ts';
+import { completeResult, withQuantities } from './complete-object.ts';
 import { FlowingList, malformed, parseJson, type ElementCheck } from './flowing-list.ts';
 import { viewOf } from './object-view.ts';
 import { withAllDigits, withHexNumbers } from './quantity.ts';
@@ -155,25 +155,17 @@ function transactionsOf(shape: ObjectShape): ElementCheck {
 /** @returns `completed`: as JSON, if it had to be changed @throws UpstreamFailure if the text is not that of an object */
 function completeJson(text: string, shape: ObjectShape): { value: Record<string, unknown>; completed?: string } {
   const quantities = new Set(quantitiesIn(shape));
-  const value = parseObject(text);
-  const complete = (given: unknown): unknown => {
-    completeResult(given as Record<string, unknown>, shape);
-    return given;
-  };
-  const completed = (exact: unknown): string => withAllDigits(text, quantities, complete) ?? JSON.stringify(exact);
-  try {
-    return completeResult(value, shape) === 'fits' ? { value } : { value, completed: completed(value) };
-  } catch (error) {
-    if (error !== roundedQuantity) throw error;
-  }
-  const exact = parseObject(withHexNumbers(text, quantities));
-  try {
-    complete(exact);
-    return { value: exact, completed: completed(exact) };
-  } catch (error) {
-    if (error === roundedQuantity) throw malformed('a quantity is no whole number');
-    throw error;
-  }
+  const found = withQuantities((areExact) => {
+    const value = parseObject(areExact ? withHexNumbers(text, quantities) : text);
+    if (completeResult(value, shape) === 'fits' && !areExact) return { value };
+    const completed = withAllDigits(text, quantities, (given) => {
+      completeResult(given as Record<string, unknown>, shape);
+      return given;
+    });
+    return { value, completed: completed ?? JSON.stringify(value) };
+  });
+  if (found === undefined) throw malformed('a quantity is no whole number');
+  return found;
 }
 
 function parseObject(text: string): Record<string, unknown> {

@@ -1,6 +1,6 @@
-import { plainView, viewOf, type Field, type ObjectView } from './object-view.ts';
 import type { MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
 import { checkedMembers } from './log-filter-check.ts';
+import { plainView, viewOf, type Field, type ObjectView } from './object-view.ts';
 
 /** An upstream writes few orders of members: one per type of transaction. */
 const MAX_NEXT = 8;

@@ -1,6 +1,5 @@
 import type { ObjectShape } from '../../spec/method-spec.ts';
-import { absent, address, quantity, type FieldRule } from './field-rules.ts';
-import { objectRules } from './object-rules.ts';
+import { absent, address, quantity, type FieldRule, objectRules } from './object-rules.ts';
 
 /** The rules of a shape by which the bytes of an object are checked. Created once per shape. */
 export interface ObjectView {

@@ -1,9 +1,9 @@
 import { isAt, type JsonReader } from '../../json/json-reader.ts';
-import type { FieldRule } from './field-rules.ts';
 import { MAX_MEMBERS } from '../../spec/result-bounds.ts';
-import { plainView, type ObjectView } from './object-view.ts';
 import type { Layout } from './layout.ts';
 import { REPEATED_MEMBERS, type LogFilterCheck } from './log-filter-check.ts';
+import type { FieldRule } from './object-rules.ts';
+import { plainView, type ObjectView } from './object-view.ts';
 
 /** Thrown to end a walk from any depth. Created once, because its stack is not needed. */
 export const mustBeParsed = new Error('must be parsed');

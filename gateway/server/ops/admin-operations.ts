@@ -10,24 +10,18 @@ import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
-import {
-  defaultParts,
-  readReportDay,
-  readReportParts,
-  reportParts,
-  reportUsage,
-  withNames,
-} from '../../usage/usage-report.ts';
+import { readReportDay, readReportParts, reportParts, reportUsage, withNames } from '../../usage/usage-report.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import type { ActiveDrains } from '../../drains/active-drains.ts';
 import { drainWarnings, newDrain } from '../../drains/drains.ts';
 import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
-import { suggest } from '../../config/suggest.ts';
-import { AdminError } from './read-admin-api.ts';
+import { AdminError, invalid } from './read-admin-api.ts';
 import type { ExplainCalls } from './explain-route.ts';
-import { listKeys, readWhole } from './list-keys.ts';
+import { listKeys, type ListQuery } from './list-keys.ts';
+import type { EventFilter } from '../../observability/event-list.ts';
+import type { RecentCallFilter } from '../../observability/recent-calls.ts';
 import type { MachineLists } from './machine-lists.ts';
 import { readChoices } from './read-choices.ts';
 import { readListUsage, readQuotas, shownKey, shownKeys } from './shown-keys.ts';
@@ -51,14 +45,15 @@ export interface AdminContext {
   readonly lists: MachineLists;
 }
 
-/** A request whose body is validated. The first four are parts of its path. */
+/** A request whose query and body are validated, with their defaults. The first four are parts of its path. */
 export interface AdminRequest extends AdminContext {
   readonly id: string;
   readonly network: string;
   readonly upstream: string;
   readonly kid: string;
   readonly body: unknown;
-  readonly query: Readonly<Record<string, unknown>>;
+  /** The operation's parameters in the document. */
+  readonly query: unknown;
   /** Records the caller in the audit. */
   readonly manager: KeyManager;
 }
@@ -72,25 +67,20 @@ type AdminHandler = (request: AdminRequest) => Promise<AdminResponse>;
 /** Permissions as in a body: text, a number or a list; null removes one. */
 type PermissionValues = Readonly<Record<string, string | number | readonly string[] | null>>;
 
-const DEFAULT_GRACE = '24h';
-const DEFAULT_DAYS = '30';
-/** Default number of recent calls and events. */
-const DEFAULT_ROWS = '100';
-const MAX_ROWS = 1_000;
-const callFilters = ['key', 'network', 'method', 'outcome', 'upstream', 'request', 'from', 'to'] as const;
-const eventFilters = ['kind', 'network', 'upstream'] as const;
 /** Keys of one listing whose usage is read. */
 const MAX_KEYS_WITH_USAGE = 100;
 
 /** The function for each operation of the document, by its id. */
 export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   list: async ({ keys, usage, limiter, query, log, manager: { plans } }) => {
-    const days = query['days'] === undefined ? [] : readDays(query['days']);
-    if (days.length > 0) readWhole('limit', query['limit'], 1, MAX_KEYS_WITH_USAGE);
+    const { days: dayCount = 0, ...listed } = query as ListQuery & { days?: number };
+    const days = lastDays(dayCount);
     const hasDays = days.length > 0;
+    if (hasDays && (listed.limit ?? Infinity) > MAX_KEYS_WITH_USAGE)
+      throw invalid('limit', `a whole number from 1 to ${MAX_KEYS_WITH_USAGE}`);
     const callsOf = async (ids: readonly string[]): Promise<number[]> =>
       (await usage.sum(ids, days)).map(({ calls }) => calls);
-    const list = await listKeys((await keys.entries()).values(), query, hasDays ? callsOf : undefined, plans);
+    const list = await listKeys((await keys.entries()).values(), listed, hasDays ? callsOf : undefined, plans);
     if (!hasDays) return ok({ ...list, keys: await shownKeys(list.keys, undefined, undefined, plans) });
     const sums = await readListUsage(usage, list.keys, days, log);
     const quotasOf = (record: KeyRecord): ReturnType<typeof readQuotas> => readQuotas(limiter, record, plans);
@@ -121,7 +111,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok(withWarnings(await manager.update(id, change, secret), change, request));
   },
   rotate: async ({ manager, id, body }) => {
-    const { grace = DEFAULT_GRACE, secret = false } = body as { grace?: string; secret?: boolean };
+    const { grace, secret = false } = body as { grace: string; secret?: boolean };
     const graceMs = durationOf(grace) ?? 0;
     return created(secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs));
   },
@@ -132,39 +122,32 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   },
   removeTokenKey: async ({ manager, id, kid }) => ok(await manager.removeTokenKey(id, kid)),
   revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id), manager.plans)),
-  revokeAll: async ({ manager, body }) =>
-    ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids), manager.plans)),
-  usage: async ({ manager, usage, id, query: { days = DEFAULT_DAYS, rotated = 'false' } }) => {
-    const own = readDays(days);
-    if (rotated !== 'true' && rotated !== 'false')
-      throw new AdminError(400, 'rotated: expected true or false', { field: 'rotated' });
-    const keys = await manager.idsOf(id, rotated === 'true');
-    return ok({ keys, usage: await readUsage(usage, keys, own) });
+  revokeAll: async ({ manager, body }) => ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids), manager.plans)),
+  usage: async ({ manager, usage, id, query }) => {
+    const { days, rotated } = query as { days: number; rotated: boolean };
+    const keys = await manager.idsOf(id, rotated);
+    return ok({ keys, usage: await readUsage(usage, keys, lastDays(days)) });
   },
   usageOfDays: async ({ usage, keys, query }) => {
-    const { day, days, by = defaultParts.join(), limit = '10000' } = readTexts(query, ['day', 'days', 'by', 'limit']);
+    const { day, days, by, limit } = query as { day?: string; days?: number; by: string; limit: number };
     const parts = readReportParts(by);
-    if (parts === undefined)
-      throw new AdminError(400, `by: expected ${reportParts.join(', ')}, or several with commas`, { field: 'by' });
+    if (parts === undefined) throw invalid('by', `${reportParts.join(', ')}, or several with commas`);
     const all = readReportDays(day, days);
-    // About a megabyte.
-    const { rows, total } = await reportUsage(usage, all, parts, readWhole('limit', limit, 1, 10_000));
+    const { rows, total } = await reportUsage(usage, all, parts, limit);
     const [first, last] = [all[0], all.at(-1)];
     const range = first === last ? { day: first } : { from: first, to: last };
     const named = parts.includes('key') ? withNames(rows, (await keys.entries()).values()) : rows;
     return ok({ ...range, total, usage: named });
   },
   calls: async ({ query, lists }) => {
-    const { limit = DEFAULT_ROWS, ...given } = query;
-    const { from, to, ...filter } = readTexts(given, callFilters);
+    const { limit, from, to, ...filter } = query as RecentCallFilter & { limit: number };
     const times = { ...readTime('from', from), ...readTime('to', to) };
-    const calls = await lists.calls({ ...filter, ...times }, readWhole('limit', limit, 1, MAX_ROWS));
+    const calls = await lists.calls({ ...filter, ...times }, limit);
     return ok({ params: lists.paramsMode, calls });
   },
   events: async ({ query, lists }) => {
-    const { limit = DEFAULT_ROWS, ...filter } = query;
-    const events = await lists.events(readTexts(filter, eventFilters), readWhole('limit', limit, 1, MAX_ROWS));
-    return ok({ events });
+    const { limit, ...filter } = query as EventFilter & { limit: number };
+    return ok({ events: await lists.events(filter, limit) });
   },
   networks: ({ networks, port }) => Promise.resolve(ok({ networks: networks(), port: port() })),
   explain: async ({ network, body, explain }) => {
@@ -240,38 +223,20 @@ function withWarnings(result: CreatedKey, change: PermissionChange, { networks }
   return unknown.length === 0 ? result : { ...result, warnings: [...(result.warnings ?? []), ...unknown] };
 }
 
-/** @throws AdminError if a name is not known, or given twice */
-function readTexts<Name extends string>(
-  query: Readonly<Record<string, unknown>>,
-  names: readonly Name[],
-): Partial<Record<Name, string>> {
-  for (const [name, value] of Object.entries(query)) {
-    if (!names.some((known) => known === name)) {
-      throw new AdminError(400, `${name.slice(0, 100)} is not known${suggest(name, names)}`, {
-        field: name.slice(0, 100),
-      });
-    }
-    if (typeof value !== 'string') throw new AdminError(400, `${name}: expected one text`, { field: name });
-  }
-  return query as Partial<Record<Name, string>>;
-}
-
 /** Time of a filter, in the form that calls have. @throws AdminError */
 function readTime<Name extends string>(field: Name, text: string | undefined): Partial<Record<Name, string>> {
   if (text === undefined) return {};
   const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/.test(text) ? Date.parse(text) : NaN;
-  if (Number.isNaN(at))
-    throw new AdminError(400, `${field}: expected a time in UTC such as 2026-01-31T12:00:00Z`, { field });
+  if (Number.isNaN(at)) throw invalid(field, 'a time in UTC such as 2026-01-31T12:00:00Z');
   return { [field]: new Date(at).toISOString() } as Partial<Record<Name, string>>;
 }
 
 /** The days of a report, oldest first: one, or a number of days until today. @throws AdminError */
-function readReportDays(day: string | undefined, days: string | undefined): string[] {
-  if (days !== undefined && day === undefined) return readDays(days);
+function readReportDays(day: string | undefined, days: number | undefined): string[] {
+  if (days !== undefined && day === undefined) return lastDays(days);
   const one = days === undefined ? readReportDay(day ?? 'yesterday') : undefined;
   if (one !== undefined) return [one];
-  const text = 'day: expected today, yesterday or a date of the last 90 days, or days in place of it';
-  throw new AdminError(400, text, { field: 'day' });
+  throw invalid('day', `today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days, or days in place of it`);
 }
 
 /** @throws AdminError 404 */
@@ -284,11 +249,7 @@ function requireUpstream({ network, upstream, upstreams }: AdminRequest): void {
 function readNewName(given: string): string {
   const name = readName(given);
   if (name !== undefined) return name;
-  throw new AdminError(400, 'name: expected 1 to 64 printable characters', { field: 'name' });
-}
-
-function readDays(given: unknown): string[] {
-  return lastDays(readWhole('days', given, 1, USAGE_RETENTION_DAYS));
+  throw invalid('name', '1 to 64 printable characters');
 }
 
 function ok(body: object): AdminResponse {

@@ -90,7 +90,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   });
   // Any content type is accepted: a form of another site cannot send the token.
   const readBody = json({ limit: BODY_MAX_BYTES, type: () => true });
-  for (const { id: operationId, verb, path, role, checkBody } of operations) {
+  for (const { id: operationId, verb, path, role, checkBody, readQuery } of operations) {
     if (operationId === 'document') {
       router.get(path, (_request, response) => response.type('json').send(text));
       continue;
@@ -104,11 +104,12 @@ export function adminRoutes(options: AdminRouteOptions): Router {
     router[verb](path, checkRole, readBody, async (request: Request<PathParams>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
+      const query = readQuery?.(request.query) ?? {};
       const { token, address } = response.locals as AdminCaller;
       const by = `admin API, ${token.name}, ${address}`;
       const manager = new KeyManager(keys, methodNames, by, plans);
       const { id = '', network = '', upstream = '', kid = '' } = request.params;
-      const operation = { ...context, id, network, upstream, kid, body, query: request.query, manager };
+      const operation = { ...context, id, network, upstream, kid, body, query, manager };
       const result = await handler(operation);
       // An explanation changes nothing.
       if (verb !== 'get' && operationId !== 'explain') {

@@ -2,7 +2,7 @@ import { clock } from '../../clock/clock.ts';
 import type { Network } from '../../call/call.ts';
 import { describeWitnesses } from '../../call/verification.ts';
 import type { Store } from '../../store/store.ts';
-import type { Configuration } from '../../network-files/load-networks.ts';
+import type { Configuration } from '../../network-files/network-config.ts';
 import type { Condition } from '../../observability/event-list.ts';
 import type { UpstreamConditions } from '../../upstreams/upstream-status.ts';
 

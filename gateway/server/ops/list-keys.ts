@@ -2,10 +2,19 @@ import { keyStateOf, type KeyState } from '../../auth/manage/key-state.ts';
 import { noPlans, type PlanSource } from '../../auth/permissions/plans.ts';
 import type { KeyRecord } from '../../auth/stores/key-store.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
-import { AdminError } from './read-admin-api.ts';
+import { invalid } from './read-admin-api.ts';
 
-/** The parameters of a listing, as in the query of the URL. */
-export type ListQuery = Readonly<Record<string, unknown>>;
+/** The parameters of a listing, as the document of the admin API has them. */
+export interface ListQuery {
+  /** Words, all of which are in the name, id, team or state. */
+  readonly search?: string;
+  readonly team?: string;
+  /** An order, descending with `-`. */
+  readonly sort: string;
+  /** The part of the matching keys; without a limit, all after the offset. */
+  readonly offset: number;
+  readonly limit?: number;
+}
 
 export interface KeyList {
   /** Of the requested part. */
@@ -21,13 +30,10 @@ export interface ListedKey {
   readonly state: KeyState;
 }
 
-const sortOrders = ['created', 'name', 'team', 'state', 'use'] as const;
 /** The usage of so many keys is read to sort them. */
 const MAX_SORTED_BY_USE = 5_000;
 
-const MAX_SEARCH_LENGTH = 200;
-const MAX_LIMIT = 1_000;
-const MAX_OFFSET = 1_000_000_000;
+type SortOrder = 'created' | 'name' | 'team' | 'state' | 'use';
 
 /** A key with the texts that are compared, which are made once for each key. */
 interface KeyRow extends ListedKey {
@@ -41,18 +47,18 @@ interface KeyRow extends ListedKey {
 
 /**
  * Selects and sorts keys, in time slices: thousands of keys do not delay calls.
- * @param query search: words, all of which are in the name, id, team or state; team; sort: an order, descending with `-`;
- *   offset, limit: the part of the matching keys, default: all
  * @param callsOf the calls of keys, for the order `use`; undefined: keys cannot be sorted by them
- * @throws AdminError 400 for an invalid parameter
+ * @throws AdminError 400 for an order that is not possible
  */
 export async function listKeys(
   records: Iterable<KeyRecord>,
-  query: ListQuery,
+  { search = '', team, sort: order, offset, limit = Infinity }: ListQuery,
   callsOf?: (ids: readonly string[]) => Promise<readonly number[]>,
   plans: PlanSource = noPlans,
 ): Promise<KeyList> {
-  const { words, team, sort, isDescending, offset, limit } = readQuery(query);
+  const words = search.toLowerCase().split(/\s+/);
+  const isDescending = order.startsWith('-');
+  const sort = order.replace('-', '') as SortOrder;
   let rows: KeyRow[] = [];
   let [total, active] = [0, 0];
   for (const record of records) {
@@ -73,9 +79,9 @@ export async function listKeys(
     const calls = await callsOf(rows.map(({ record }) => record.id));
     rows = rows.map((row, index) => ({ ...row, use: calls[index] ?? 0 }));
   }
-  const order = (a: KeyRow, b: KeyRow): number => compare(a[sort], b[sort]) || compare(a.created, b.created);
+  const compareRows = (a: KeyRow, b: KeyRow): number => compare(a[sort], b[sort]) || compare(a.created, b.created);
   // Plain comparisons: sorting 10,000 keys by locale takes ten times as long.
-  rows.sort((a, b) => (isDescending ? order(b, a) : order(a, b)) || compare(a.record.id, b.record.id));
+  rows.sort((a, b) => (isDescending ? compareRows(b, a) : compareRows(a, b)) || compare(a.record.id, b.record.id));
   return { keys: rows.slice(offset, offset + limit), matching: rows.length, total, active };
 }
 
@@ -89,33 +95,4 @@ function rowOf(record: KeyRecord, plans: PlanSource): KeyRow {
 
 function compare<Value extends string | number>(a: Value, b: Value): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function readQuery({ search = '', team, sort = 'created', offset = '0', limit }: ListQuery) {
-  if (team !== undefined && typeof team !== 'string') throw invalid('team', 'the name of a team');
-  if (typeof search !== 'string' || search.length > MAX_SEARCH_LENGTH) {
-    throw invalid('search', `text of at most ${MAX_SEARCH_LENGTH} characters`);
-  }
-  const isDescending = typeof sort === 'string' && sort.startsWith('-');
-  const name = sortOrders.find((order) => order === (isDescending ? sort.slice(1) : sort));
-  if (name === undefined) throw invalid('sort', `${sortOrders.join(', ')}, or one of them after -`);
-  return {
-    team,
-    words: search.toLowerCase().split(/\s+/),
-    sort: name,
-    isDescending,
-    offset: readWhole('offset', offset, 0, MAX_OFFSET),
-    limit: limit === undefined ? Infinity : readWhole('limit', limit, 1, MAX_LIMIT),
-  };
-}
-
-/** @throws AdminError 400 unless the text is a whole number within the bounds */
-export function readWhole(field: string, text: unknown, min: number, max: number): number {
-  const number = typeof text === 'string' && /^\d{1,10}$/.test(text) ? Number(text) : -1;
-  if (number < min || number > max) throw invalid(field, `a whole number from ${min} to ${max}`);
-  return number;
-}
-
-function invalid(field: string, expected: string): AdminError {
-  return new AdminError(400, `${field}: expected ${expected}`, { field });
 }

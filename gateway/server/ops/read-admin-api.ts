@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import { adminRoles, type AdminRole } from '../../config/admin-tokens.ts';
 import { packageRoot } from '../../config/package.ts';
@@ -21,6 +21,11 @@ export class AdminError extends Error {
   }
 }
 
+/** Rejection of a value. @param field of the query or body */
+export function invalid(field: string, expected: string): AdminError {
+  return new AdminError(400, `${field}: expected ${expected}`, { field });
+}
+
 /** An operation of the document. */
 export interface Operation {
   readonly id: string;
@@ -29,52 +34,95 @@ export interface Operation {
   readonly path: string;
   /** The lowest role of a token that permits it. */
   readonly role: AdminRole;
-  /** @throws AdminError  Undefined: the operation has no body. */
-  readonly checkBody: ((body: unknown) => void) | undefined;
+  /** Check that adds the defaults of the document to a body; undefined: the operation has no body. @throws AdminError */
+  readonly checkBody: Check | undefined;
+  /** The values of a query, with defaults; undefined: the operation has no parameters in its query. @throws AdminError */
+  readonly readQuery: ((query: Texts) => Readonly<Record<string, unknown>>) | undefined;
 }
+
+type Check = (given: unknown) => void;
+type Texts = Readonly<Record<string, unknown>>;
 
 interface OperationObject {
   readonly operationId: string;
   readonly 'x-role': AdminRole;
   readonly requestBody?: { readonly required?: boolean };
+  readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: 'query' | 'path';
+  readonly schema: { readonly type?: string; readonly title?: string };
 }
 
 const verbs = ['get', 'post', 'patch', 'delete'] as const;
 /** Keywords of OpenAPI that JSON Schema does not have: Ajv gets the whole document. */
 const openApiKeywords = ['openapi', 'info', 'servers', 'security', 'paths', 'components'];
 
-/** Reads schemas/generated/admin-api.json, from which routes and body checks are derived. */
+/** Reads schemas/generated/admin-api.json, from which the routes and the checks of queries and bodies are derived. */
 export function readAdminApi(): { text: string; operations: readonly Operation[] } {
   const text = readFileSync(join(packageRoot, 'schemas/generated/admin-api.json'), 'utf8');
   const document = JSON.parse(text) as {
     paths: Record<string, Partial<Record<(typeof verbs)[number], OperationObject>>>;
+    components: { parameters: Record<string, Parameter> };
   };
-  const ajv = strictAjv(true);
+  const ajv = strictAjv(true, true);
   ajv.addVocabulary(openApiKeywords);
+  // `readTime` checks it.
+  ajv.addFormat('date-time', true);
   ajv.addSchema(document, 'admin');
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     verbs.flatMap((verb) => {
       const operation = item[verb];
       if (operation === undefined) return [];
       const pointer = `paths/${path.replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D')}/${verb}`;
-      // Compiled at the first request, so that the start does not wait for all of them.
-      let validate: ValidateFunction | undefined;
-      const checkBody = (body: unknown): void => {
-        validate ??= ajv.compile({ $ref: `admin#/${pointer}/requestBody/content/application~1json/schema` });
-        if (!validate(body)) throw toAdminError(validate.errors?.[0]);
+      const checkOf = (schema: object): Check => {
+        // Compiled at the first request, so that the start does not wait for all of them.
+        let validate: ValidateFunction | undefined;
+        return (given) => {
+          validate ??= ajv.compile(schema);
+          if (!validate(given)) throw toAdminError(validate.errors?.[0]);
+        };
       };
+      const parameters = (operation.parameters ?? [])
+        .map((one) => ('$ref' in one ? (document.components.parameters[basename(one.$ref)] as Parameter) : one))
+        .filter((one) => one.in === 'query');
       return [
         {
           id: operation.operationId,
           verb,
           path: path.replace(/\{(\w+)\}/g, ':$1'),
           role: roleOf(operation),
-          checkBody: operation.requestBody === undefined ? undefined : checkBody,
+          checkBody:
+            operation.requestBody === undefined
+              ? undefined
+              : checkOf({ $ref: `admin#/${pointer}/requestBody/content/application~1json/schema` }),
+          readQuery: parameters.length === 0 ? undefined : queryReader(parameters, checkOf),
         },
       ];
     }),
   );
   return { text, operations };
+}
+
+/** Makes the reader of a query: texts of numbers and of true or false become these, and others fail the check. */
+function queryReader(parameters: readonly Parameter[], checkOf: (schema: object) => Check) {
+  const schemas = parameters.map(({ name, schema }) => [name, { title: 'one text', ...schema }] as const);
+  const properties = Object.fromEntries(schemas);
+  const check = checkOf({ type: 'object', additionalProperties: false, properties });
+  return (query: Texts): Readonly<Record<string, unknown>> => {
+    const values = Object.entries(query).map(([name, text]) => [name, valueIn(text, properties[name]?.type)]);
+    const read = Object.fromEntries(values) as Record<string, unknown>;
+    check(read);
+    return read;
+  };
+}
+
+function valueIn(text: unknown, type: string | undefined): unknown {
+  if (typeof text !== 'string') return text;
+  if (type === 'integer' && /^\d{1,10}$/.test(text)) return Number(text);
+  return type === 'boolean' && /^(true|false)$/.test(text) ? text === 'true' : text;
 }
 
 /** An operation without a role must not become one for every token. */

@@ -1,4 +1,4 @@
-import { knownChain } from '../../network-files/chains/known-chain.ts';
+import { knownChain } from '../../network-files/known-chain.ts';
 import type { Network } from '../../call/call.ts';
 import type { Drain } from '../../drains/drains.ts';
 import type { NetworkConfig, PublicOptions, ReplaceableConfig } from '../../network-files/network-config.ts';

@@ -1,7 +1,7 @@
 import { Router, type Request, type Response } from 'express';
 import { clock } from '../../clock/clock.ts';
 import { version } from '../../config/package.ts';
-import type { Configuration } from '../../network-files/load-networks.ts';
+import type { Configuration } from '../../network-files/network-config.ts';
 import { describeGroups, groupsNote } from '../../network-files/upstream-group.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import { publicDifference, type Difference } from '../../observability/differences.ts';

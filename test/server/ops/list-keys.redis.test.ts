@@ -1,15 +1,17 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf } from '../../../gateway/auth/formats/key.ts';
 import { keyRecord, type KeyRecord, type StoredKey } from '../../../gateway/auth/stores/key-store.ts';
-import { listKeys } from '../../../gateway/server/ops/list-keys.ts';
+import { listKeys, type ListQuery } from '../../../gateway/server/ops/list-keys.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startRedis } from '../../support/redis.ts';
 import { adminToken, appKeys, startKeysGateway, type KeysGateway } from '../../pages/keys-gateway.ts';
 
+/** The defaults of the document of the admin API. */
+const defaults = { sort: 'created', offset: 0 };
 const records = (keys: readonly StoredKey[]): KeyRecord[] =>
   keys.map((key, index) => keyRecord(digestOf(String(index)), key));
-const namesOf = async (keys: readonly StoredKey[], query: Record<string, string>): Promise<string[]> =>
-  (await listKeys(records(keys), query)).keys.map(({ record }) => record.name);
+const namesOf = async (keys: readonly StoredKey[], query: Partial<ListQuery>): Promise<string[]> =>
+  (await listKeys(records(keys), { ...defaults, ...query })).keys.map(({ record }) => record.name);
 
 const day = (date: number): string => new Date(Date.UTC(2026, 0, date)).toISOString();
 const some: StoredKey[] = [
@@ -27,8 +29,8 @@ describe('a listing', () => {
     [{ sort: 'name' }, ['Alice', 'bob', 'carol', 'dev', 'Zoë']],
     [{ sort: '-team' }, ['Zoë', 'dev', 'carol', 'Alice', 'bob']],
     [{ sort: 'state' }, ['Zoë', 'dev', 'bob', 'Alice', 'carol']],
-    [{ sort: 'name', offset: '1', limit: '2' }, ['bob', 'carol']],
-    [{ offset: '9' }, []],
+    [{ sort: 'name', offset: 1, limit: 2 }, ['bob', 'carol']],
+    [{ offset: 9 }, []],
     [{ search: ' ALICE ' }, ['Alice']],
     [{ search: 'acme zo' }, ['Zoë']],
     [{ search: 'revoked' }, ['carol']],
@@ -39,7 +41,7 @@ describe('a listing', () => {
   });
 
   it('counts all keys, those that match, and those that are active', async () => {
-    const { matching, total, active } = await listKeys(records(some), { search: 'o', limit: '1' });
+    const { matching, total, active } = await listKeys(records(some), { ...defaults, search: 'o', limit: 1 });
     expect({ matching, total, active }).toEqual({ matching: 4, total: 5, active: 1 });
   });
 
@@ -51,7 +53,7 @@ describe('a listing', () => {
       if (!turns.isOver) setImmediate(turn);
     };
     setImmediate(turn);
-    const { keys: shown, matching } = await listKeys(keys, { search: 'app', sort: '-name', limit: '50' });
+    const { keys: shown, matching } = await listKeys(keys, { ...defaults, search: 'app', sort: '-name', limit: 50 });
     turns.isOver = true;
     expect([shown[0]?.record.name, shown.length, matching]).toEqual(['app-9999', 50, 10_000]);
     // Each turn of the event loop has a slice of 1 ms.
@@ -126,6 +128,7 @@ it('GET /admin/keys rejects invalid parameters, and names each', async () => {
     ['offset=-1', 'offset', 'a whole number from 0 to 1000000000'],
     ['limit=0', 'limit', 'a whole number from 1 to 1000'],
     ['limit=1001', 'limit', 'a whole number from 1 to 1000'],
+    ['offset=0x1', 'offset', 'a whole number from 0 to 1000000000'],
     ['limit=50&days=91', 'days', 'a whole number from 1 to 90'],
     // The usage of all keys would be thousands of reads.
     ['days=7', 'limit', 'a whole number from 1 to 100'],

@@ -1,7 +1,7 @@
 import type * as Yaml from 'yaml';
 import type { Document, Node, Pair, YAMLMap } from 'yaml';
-import { loadPackage } from '../../config/load-package.ts';
-import type { Diagnostic, Path } from './diagnostic.ts';
+import { loadPackage } from '../config/load-package.ts';
+import type { Diagnostic, Path } from './diagnostics.ts';
 
 /** A message with its position in the text. */
 export interface Located {

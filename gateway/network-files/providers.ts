@@ -1,8 +1,7 @@
-import { formatPath, type Diagnostic, type Path } from '../diagnostics/diagnostic.ts';
-import type { ValueOf } from '../options/option.ts';
-import type { networkOptions } from '../options/network-options.ts';
-import { providersOf, requiredOptions, urlOptions, type UrlOption } from '../providers/find-providers.ts';
-import { providers, type ProviderName } from '../providers/providers.generated.ts';
+import { type Diagnostic, formatPath, type Path } from './diagnostics.ts';
+import type { networkOptions } from './options/network-options.ts';
+import type { ValueOf } from './options/option.ts';
+import { type ProviderName, providerNames, providers } from './options/providers.generated.ts';
 
 type UpstreamEntry = ValueOf<typeof networkOptions.upstreams>[number];
 
@@ -52,4 +51,19 @@ function notServed(provider: ProviderName, chainId: number, path: Path): Diagnos
   const others = providersOf(chainId);
   const advice = others.length === 0 ? 'no known provider does: write its url' : `these do: ${others.join(', ')}`;
   return { path, message: `${formatPath(path)}: ${provider} does not serve chain ${chainId}; ${advice}` };
+}
+
+/** Options of an upstream that a provider's URLs may have. */
+const urlOptions = ['key', 'endpoint'] as const;
+
+export type UrlOption = (typeof urlOptions)[number];
+
+/** The providers that serve a chain. */
+export function providersOf(chainId: number): ProviderName[] {
+  return providerNames.filter((name) => providers[name].chains[chainId] !== undefined);
+}
+
+/** The options that the URLs of a provider require. */
+export function requiredOptions(name: ProviderName): UrlOption[] {
+  return urlOptions.filter((option) => providers[name].url.includes(`{${option}}`));
 }

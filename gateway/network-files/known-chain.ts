@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot } from '../../config/package.ts';
+import { packageRoot } from '../config/package.ts';
 
 /** Public facts about a chain. */
 export interface KnownChain {

@@ -1,9 +1,6 @@
-import type * as Yaml from 'yaml';
-import { secretSettings } from '../../config/settings.ts';
 import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { loadPackage } from '../../config/load-package.ts';
-import { errorCode } from '../../config/log.ts';
-import { isNestedTooDeep } from '../diagnostics/parse-yaml.ts';
+import { errorCode } from '../config/log.ts';
+import { secretSettings } from '../config/settings.ts';
 
 const MISSPELT = 'write a variable as ${NAME} or ${NAME:-default}';
 /** A token of a cloud provider has a few kB, the public authorities of a system 200 kB. */
@@ -71,25 +68,4 @@ export function readSecretFile(path: string): { readonly value: string } | { rea
   } catch (error) {
     return { problem: `${path} cannot be read (${errorCode(error)})` };
   }
-}
-
-/** The paths of the files with credentials and certificates that network files refer to. */
-export function secretFilesIn(texts: readonly string[]): string[] {
-  const paths = texts.flatMap((text) => [
-    ...[...text.matchAll(/\$\{file:(\/[^}\n]+)\}/g)].map(([, path = '']) => path),
-    ...(/\btls\b/.test(text) && !isNestedTooDeep(text) ? pathsIn(text) : []),
-  ]);
-  return [...new Set(paths)].sort();
-}
-
-/** The values that start with a slash: only paths do. */
-function pathsIn(yaml: string): string[] {
-  const { isScalar, parseDocument, visit } = loadPackage('yaml') as typeof Yaml;
-  const paths: string[] = [];
-  visit(parseDocument(yaml, { logLevel: 'silent' }), {
-    Pair(_, { value }) {
-      if (isScalar(value) && typeof value.value === 'string' && value.value.startsWith('/')) paths.push(value.value);
-    },
-  });
-  return paths;
 }

@@ -1,12 +1,10 @@
-import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { basename } from 'node:path';
-import { compileFileSchema } from '../options/network-schema.ts';
-import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts';
-import { explainErrors } from '../diagnostics/explain-diagnostic.ts';
-import { parseYaml, type Located } from '../diagnostics/parse-yaml.ts';
-import { verifyLevels } from '../options/verify-option.ts';
-import { networkOptions, successors } from '../options/network-options.ts';
-import { defaultsSchema, identifying } from '../options/network-schema.ts';
+import { isObject, type JsonObject } from '../collections/is-object.ts';
+import { type Diagnostic, explainErrors, type Path } from './diagnostics.ts';
+import { networkOptions, successors } from './options/network-options.ts';
+import { compileFileSchema, defaultsSchema, identifying } from './options/network-schema.ts';
+import { verifyLevels } from './options/verify-option.ts';
+import { type Located, parseYaml } from './parse-yaml.ts';
 
 /** Name of the file, without `.yaml`, with the options that networks share. It is no network. */
 export const DEFAULTS = 'defaults';
