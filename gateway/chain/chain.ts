@@ -548,11 +548,9 @@ export class Chain<U> {
     const { disputedAt } = selection;
     this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
     for (const { known } of selection.late) this.#effects.push({ kind: 'late', upstream: known.upstream });
-    const countPolledGroups = (): number => {
-      const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
-      return new Set(polled.map(({ upstream }) => options.groupOf(upstream))).size;
-    };
-    const onBranch = this.#witnesses.update({ reports, selection, followed, blockMs, countPolledGroups }, at);
+    const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
+    const polledGroups = new Set(polled.map(({ upstream }) => options.groupOf(upstream))).size;
+    const onBranch = this.#witnesses.update({ reports, selection, followed, blockMs, polledGroups }, at);
     if (selection.head !== undefined) this.#compareHeads(selection.head, onBranch);
     return selection;
   }
@@ -684,9 +682,7 @@ export class Chain<U> {
   }
 
   #follow(head: Header, known: UpstreamBlocks<U>, isConfirmed: boolean, fills: Move<U>['fills'], at: number): void {
-    const isFromSeveral = (then: number): boolean => isAlternating(known, then);
-    const move = { head, from: known.upstream, isFromSeveral, isConfirmed, fills };
-    this.#apply(this.#followed.follow(move, at), at);
+    this.#apply(this.#followed.follow({ head, known, isConfirmed, fills }, at), at);
   }
 
   /** Handles each step before the chain makes the next one. */
@@ -698,9 +694,8 @@ export class Chain<U> {
   }
 
   /** False: by its blocks, a head is on another branch than the one to follow, or others are too far below it. */
-  #isStillSelected({ from, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
-    const known = this.#upstreams.get(from);
-    if (known === undefined || known.hashes.get(head.number) !== head.hash) return false;
+  #isStillSelected({ known, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
+    if (this.#upstreams.get(known.upstream) !== known || known.hashes.get(head.number) !== head.hash) return false;
     known.learnAncestors(blocks);
     this.#select(at);
     this.#view = undefined;
