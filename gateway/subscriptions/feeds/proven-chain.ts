@@ -164,7 +164,8 @@ export class ProvenChain {
   #isSilent({ ring, deliveredAt }: Delivery, start: Header): boolean {
     const { chain, isRequired } = this.#options;
     const { headers, witnesses } = chain.view;
-    const next = headers.list.find(({ number, hash }) => number > start.number && !ring.headers.has(hash));
+    const { list } = headers;
+    const next = list[list.findLastIndex(({ number, hash }) => number <= start.number || ring.headers.has(hash)) + 1];
     const since = Math.min(
       next === undefined ? Infinity : headers.since(next.number),
       isRequired ? (witnesses.missingSince ?? Infinity) : Infinity,
