@@ -97,6 +97,8 @@ export class Chain<U> {
   /** Time of the latest poll or notification, also of a lower head. */
   #seenAt = -Infinity;
   #isWatched = false;
+  /** Watchers get each change at once. Others are given its blocks later, or never. */
+  #isDelivered = false;
   /** At the start, the head is selected when these were polled, or at this time. */
   readonly #awaited = new Set<U>();
   #awaitedUntil = -Infinity;
@@ -290,11 +292,20 @@ export class Chain<U> {
     this.#awaitedUntil = until;
   }
 
-  /** Whether the chain has watchers. Changes are delivered to watchers, from the next head on for the first one. */
-  watched(isWatched: boolean, at: number): void {
+  /**
+   * Whether the chain has watchers. Changes are delivered to watchers, from the next head on for the first one.
+   * @param isDelivered some of them get changes at once
+   */
+  watched(isWatched: boolean, at: number, isDelivered = isWatched): void {
     if (isWatched && !this.#isWatched) this.#followed.isCurrent = false;
     this.#isWatched = isWatched;
+    this.#isDelivered = isDelivered;
     this.#recordDelivered(at);
+  }
+
+  /** Watchers that do not get changes at once are given the block with this number. */
+  delivered(number: bigint, at: number): void {
+    this.#recordServed(number, undefined, at, true);
   }
 
   /** A watcher did not get the last change. */
@@ -453,7 +464,7 @@ export class Chain<U> {
   /** Watchers get the head of the chain. It is above the network's head only while a reorg is followed. */
   #recordDelivered(at: number): void {
     const { head } = this.#followed.headers;
-    if (!this.#isWatched || head === undefined || this.#network === undefined) return;
+    if (!this.#isDelivered || head === undefined || this.#network === undefined) return;
     if (head.number <= this.#network.number) this.#recordServed(head.number, undefined, at, true);
   }
 
