@@ -56,6 +56,8 @@ export class TurnBudget {
   #cpuMs = 0;
   #cpuReadAt = -Infinity;
   #servesUntil = 0;
+  /** Time when a turn with metered work last began. */
+  beganAt = -Infinity;
   /** Owner whose work was resumed, and is not charged yet. */
   #served: Owner | undefined;
   #timerAt = Infinity;
@@ -152,7 +154,7 @@ export class TurnBudget {
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    const now = this.#loop.now();
+    const now = (this.beganAt = this.#loop.now());
     if (now - this.#cpuReadAt > CPU_READ_INTERVAL_MS) [this.#cpuMs, this.#cpuReadAt] = [this.#loop.cpuMs(), now];
     this.#loop.nextTurn(this.#onTurn);
   }
