@@ -12,9 +12,9 @@ const IN_USE_MS = 5_000;
  * Measures the delay of the event loop for prom-client's gauges `nodejs_eventloop_lag_…` while the process has work: the timer of
  * 10 ms takes most of the CPU of an idle process.
  */
-export function measureEventLoopDelay(registry: Registry): void {
+export function measureEventLoopDelay(register: Registry): void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
-  const gauge = (name: string): Gauge => registry.getSingleMetric(`nodejs_eventloop_lag_${name}seconds`) as Gauge;
+  const gauge = (name: string): Gauge => register.getSingleMetric(`nodejs_eventloop_lag_${name}seconds`) as Gauge;
   const lag = gauge('') as Gauge & { collect: () => void };
   const measureLag = lag.collect.bind(lag);
   let scrapedAt = -Infinity;
