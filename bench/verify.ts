@@ -3,14 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../gateway/config/package.ts';
 import { startAnvil } from '../test/support/anvil.ts';
+import { slow } from '../test/support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../test/support/fake-node.ts';
 import { writeTable } from '../test/support/page-table.ts';
 import { median, show } from './figures.ts';
 import { cpuMicroseconds, option, removeFolder, stopAllAndWait } from './processes.ts';
+import { blockObject, logObject, receiptObject } from './soak/block-objects.ts';
+import { appendBlock, findBlock, makeGenesis, type TrueBlock } from './soak/true-chain.ts';
 import { startGateway } from './start-gateway.ts';
 
 /**
  * Measures what `verify: enforce` costs: CPU of the gateway and time by call, beside `off`, for one call at a time to a real
- * node (anvil). Each call is about another block, so that nothing is cached. Writes its table into docs/measured/verify.md.
+ * node (anvil), and for ranges of old logs to two scripted nodes that respond after 5 ms. Each call is about another block, so that
+ * nothing is cached. Writes its table into docs/measured/verify.md.
  *
  *   npm run bench -- verify [--blocks 60]
  */
@@ -19,6 +24,8 @@ const levels = ['off', 'enforce'] as const;
 /** A block with so many transfers has about 200 kB as JSON. */
 const [SMALL_BLOCK, LARGE_BLOCK] = [20, 400];
 const WARM_UP_CALLS = 200;
+/** Ranges of old logs: one block in 50 has a log. */
+const [RANGE_BLOCKS, BLOCKS_PER_LOG, RANGES, NODE_MS] = [1_000, 50, 6, 5];
 
 interface Block {
   readonly hash: string;
@@ -32,6 +39,8 @@ interface Cost {
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-verify-'));
 const anvil = await startAnvil({ chainId: CHAIN_ID });
+const oldBlocks = chainWithLogs();
+const oldNodes = await Promise.all([0, 1].map(() => startNodeOf(oldBlocks)));
 try {
   const count = option('blocks', 60);
   const [account = ''] = (await send(anvil.url, 'eth_accounts', [])) as string[];
@@ -48,12 +57,17 @@ try {
     verify,
     { name: verify, chainId: CHAIN_ID, failsafe: { hedgeAfterMs: 'off' }, verify, upstreams },
   ]);
+  const oldUpstreams = oldNodes.map(({ url }, at) => ({ name: `node-${at}`, url }));
+  const ofOldLogs = files.map(([verify, file]) => [
+    `old-${verify as string}`,
+    { ...(file as object), name: `old ${verify as string}`, upstreams: oldUpstreams },
+  ]);
   const gateway = await startGateway(folder, {
-    networks: Object.fromEntries(files) as Record<string, object>,
+    networks: Object.fromEntries([...files, ...ofOldLogs]) as Record<string, object>,
     env: { WORKERS: '1' },
   });
   const urlOf = (level: string): string =>
-    `http://127.0.0.1:${gateway.port}${gateway.paths[0]?.replace(/^\/\w+/, `/${level}`) ?? ''}`;
+    `http://127.0.0.1:${gateway.port}${gateway.paths[0]?.replace(/^\/[\w-]+/, `/${level}`) ?? ''}`;
   const measure = async (level: string, calls: readonly unknown[][]): Promise<Cost> => {
     const times: number[] = [];
     const before = cpuMicroseconds(gateway.pid);
@@ -87,16 +101,54 @@ try {
   const largeCalls = large.map(({ hash }) => ['eth_getBlockByHash', hash, true]);
   const [byHash, byReceipt] = [lookups(own)[0], lookups(receipts)[1]];
   const measured = [...read(small), ...[byHash, byReceipt].filter((row) => row !== undefined)];
-  for (const [name, calls] of [...measured, ['`eth_getBlockByHash`, 400 transactions', largeCalls] as const]) {
-    const [off, enforce] = [await measure('off', calls), await measure('enforce', calls)];
+  const ranges = Array.from({ length: RANGES }, (_, at) => {
+    const [fromBlock, toBlock] = [at * RANGE_BLOCKS + 1, (at + 1) * RANGE_BLOCKS].map((one) => `0x${one.toString(16)}`);
+    return ['eth_getLogs', { fromBlock, toBlock }];
+  });
+  for (const level of levels) await measure(`old-${level}`, ranges.slice(0, 1));
+  for (const [name, calls, prefix] of [
+    ...measured.map(([name, calls]) => [name, calls, ''] as const),
+    ['`eth_getBlockByHash`, 400 transactions', largeCalls, ''] as const,
+    ['`eth_getLogs` of 1,000 old blocks, nodes of 5 ms', ranges.slice(1), 'old-'] as const,
+  ]) {
+    const [off, enforce] = [await measure(`${prefix}off`, calls), await measure(`${prefix}enforce`, calls)];
     rows.push([name, ...[off.cpuMs, enforce.cpuMs, off.ms, enforce.ms].map((ms) => `${show(ms)} ms`)]);
     console.log(rows.at(-1)?.join(' | '));
   }
   writeTable(join(packageRoot, 'docs/measured/verify.md'), 'costs', rows, `npm run bench -- verify --blocks ${count}`);
 } finally {
   await stopAllAndWait();
-  await anvil.stop();
+  await Promise.all([anvil.stop(), ...oldNodes.map((node) => node.close())]);
   removeFolder(folder);
+}
+
+/** Blocks of the measured ranges, and some above. */
+function chainWithLogs(): TrueBlock[] {
+  const blocks = [makeGenesis(1_700_000_000)];
+  while (blocks.length < (RANGES + 1) * RANGE_BLOCKS)
+    blocks.push(appendBlock(blocks.at(-1) as TrueBlock, blocks.length % BLOCKS_PER_LOG === 0 ? 1 : 0));
+  return blocks;
+}
+
+/** A node that responds after 5 ms. */
+async function startNodeOf(blocks: readonly TrueBlock[]): Promise<FakeNode> {
+  const head = blocks.at(-1) as TrueBlock;
+  const find = (named: unknown): TrueBlock =>
+    (named === 'latest' ? head : (findBlock(head, named as string) ?? blocks[Number(named)])) ?? head;
+  const blockOf = ([named, isFull]: readonly unknown[]): object => blockObject(find(named), isFull === true);
+  const logsOf = ([{ fromBlock, toBlock }]: readonly [{ fromBlock: string; toBlock: string }]): unknown =>
+    blocks
+      .slice(Number(fromBlock), Number(toBlock) + 1)
+      .filter(({ logCount }) => logCount > 0)
+      .map((block) => logObject({ block, index: 0 }));
+  const receiptsOf = ([named]: readonly unknown[]): unknown => [0, 1].map((index) => receiptObject(find(named), index));
+  const responses = {
+    ...{ eth_blockNumber: `0x${head.number.toString(16)}`, eth_getLogs: logsOf, eth_getBlockReceipts: receiptsOf },
+    ...{ eth_getBlockByNumber: blockOf, eth_getBlockByHash: blockOf },
+  };
+  const node = await startFakeNode({ chainId: CHAIN_ID, responses });
+  for (const method of [undefined, 'eth_getBlockByNumber']) node.always(slow(NODE_MS), method);
+  return node;
 }
 
 /** Mines blocks with transfers. */

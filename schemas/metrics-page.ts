@@ -19,7 +19,7 @@ export function metricsPage(): string {
     '',
     'Metrics with the label `key` exist only with `METRICS_PER_KEY=on`, and those of `CACHE_REDIS_URL` only if it is set.',
     'Besides these, `/metrics` has the standard `nodejs_…` and `process_…` metrics; `nodejs_eventloop_lag_p99_seconds` is the',
-    'delay of the event loop: of several workers, their mean. A method has series from its first call on.',
+    'delay of the event loop: of several workers, their mean; 0 while a process has no work. A method has series from its first call on.',
     '',
     table([['name', 'kind', 'labels', 'meaning'], ...rows]),
     '',

@@ -3,6 +3,7 @@ import { ResponseCache } from '../../gateway/cache/response-cache.ts';
 import type { CallContext } from '../../gateway/call/call.ts';
 import { handleBody } from '../../gateway/call/handle-body.ts';
 import { openVerification } from '../../gateway/call/verification.ts';
+import { chainTopics, type ChainMessage, type ServedBlocksQuestion } from '../../gateway/chain/chain-peers.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { processBounds } from '../../gateway/config/process-bounds.ts';
@@ -30,6 +31,7 @@ import { UpstreamConditions } from '../../gateway/upstreams/upstream-status.ts';
 import { Upstream } from '../../gateway/upstreams/upstream.ts';
 import { UsageLedger } from '../../gateway/usage/usage-ledger.ts';
 import type { UsageStore } from '../../gateway/usage/usage-store.ts';
+import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import type { ChainNetwork } from '../soak/chain-network.ts';
 import type { Client, ClientSocket } from '../soak/client.ts';
 import type { MemoryNode } from './memory-node.ts';
@@ -59,8 +61,8 @@ export class SimulatedGateway {
   readonly #conditions = new UpstreamConditions();
   #requests = 0;
 
-  /** @param nodes by the ports in the network file of the chain */
-  constructor(chain: ChainNetwork, nodes: readonly MemoryNode[]) {
+  /** @param nodes by the ports in the network file of the chain @param link of one of several workers, which has joined */
+  constructor(chain: ChainNetwork, nodes: readonly MemoryNode[], link?: WorkerLink) {
     const { name } = chain.options;
     const options = { folder: '.', ...methodFacts, env: {} };
     const { network: config, diagnostics } = readNetwork(name, JSON.stringify(chain.file()), options);
@@ -86,10 +88,16 @@ export class SimulatedGateway {
       usage: new UsageLedger(usageStore),
       cache: new ResponseCache(settings.CACHE_MAX_BYTES),
       durable: undefined,
-      ...{ shownParams: undefined, memory: undefined, link: undefined, leases: undefined },
+      ...{ shownParams: undefined, memory: undefined, link, leases: undefined },
       localChains: new LocalChains(settings, this.#log),
     });
     this.#network.adoptSharedState();
+    link?.on(chainTopics.event, ({ event }: ChainMessage) => {
+      this.#network.chain.received(event);
+    });
+    link?.on(chainTopics.servedBlocks, ({ hashes }: ServedBlocksQuestion) =>
+      this.#network.chain.servedBlocksOf(hashes),
+    );
   }
 
   /** What proves the last response to a body; undefined: results are not proven. */

@@ -96,8 +96,10 @@ export function logMembers({ state }: BlockFacts, index: number): Members {
   return { address: addressOf(index), topics, data: state };
 }
 
-function bloomOf({ logCount }: BlockFacts): string {
-  return `0x${(logCount === 0 ? '0' : 'f').repeat(512)}`;
+const [emptyBloom, fullBloom] = ['0', 'f'].map((digit) => `0x${digit.repeat(512)}`);
+
+function bloomOf({ logCount }: BlockFacts): string | undefined {
+  return logCount === 0 ? emptyBloom : fullBloom;
 }
 
 /** The root of the Merkle Patricia tree of two values of 32 bytes or more, whose keys are 0x80 and 0x01. */

@@ -113,13 +113,13 @@ export function includes(head: TrueBlock, block: TrueBlock): boolean {
 
 /** The newest block of both branches. */
 export function commonAncestor(one: TrueBlock, other: TrueBlock): TrueBlock {
-  let [a, b] = [one, other];
+  const height = Math.min(one.number, other.number);
+  let [a, b] = [ancestorAt(one, height), ancestorAt(other, height)];
   while (a !== b) {
-    const previous = a.number > b.number ? a.parent : b.parent;
-    if (previous === undefined) throw new Error('the branches have different genesis blocks');
-    if (a.number > b.number) a = previous;
-    else b = previous;
+    const isBelow = a?.below === b?.below;
+    [a, b] = isBelow ? [a?.parent, b?.parent] : [a?.below, b?.below];
   }
+  if (a === undefined) throw new Error('the branches have different genesis blocks');
   return a;
 }
 

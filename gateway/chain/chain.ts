@@ -97,6 +97,8 @@ export class Chain<U> {
   /** Time of the latest poll or notification, also of a lower head. */
   #seenAt = -Infinity;
   #isWatched = false;
+  /** Watchers get each change at once. Others are given its blocks later, or never. */
+  #isDelivered = false;
   /** At the start, the head is selected when these were polled, or at this time. */
   readonly #awaited = new Set<U>();
   #awaitedUntil = -Infinity;
@@ -290,11 +292,20 @@ export class Chain<U> {
     this.#awaitedUntil = until;
   }
 
-  /** Whether the chain has watchers. Changes are delivered to watchers, from the next head on for the first one. */
-  watched(isWatched: boolean, at: number): void {
+  /**
+   * Whether the chain has watchers. Changes are delivered to watchers, from the next head on for the first one.
+   * @param isDelivered some of them get changes at once
+   */
+  watched(isWatched: boolean, at: number, isDelivered = isWatched): void {
     if (isWatched && !this.#isWatched) this.#followed.isCurrent = false;
     this.#isWatched = isWatched;
+    this.#isDelivered = isDelivered;
     this.#recordDelivered(at);
+  }
+
+  /** Watchers that do not get changes at once are given the block with this number. */
+  delivered(number: bigint, at: number): void {
+    this.#recordServed(number, undefined, at, true);
   }
 
   /** A watcher did not get the last change. */
@@ -453,7 +464,7 @@ export class Chain<U> {
   /** Watchers get the head of the chain. It is above the network's head only while a reorg is followed. */
   #recordDelivered(at: number): void {
     const { head } = this.#followed.headers;
-    if (!this.#isWatched || head === undefined || this.#network === undefined) return;
+    if (!this.#isDelivered || head === undefined || this.#network === undefined) return;
     if (head.number <= this.#network.number) this.#recordServed(head.number, undefined, at, true);
   }
 
@@ -548,11 +559,9 @@ export class Chain<U> {
     const { disputedAt } = selection;
     this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
     for (const { known } of selection.late) this.#effects.push({ kind: 'late', upstream: known.upstream });
-    const countPolledGroups = (): number => {
-      const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
-      return new Set(polled.map(({ upstream }) => options.groupOf(upstream))).size;
-    };
-    const onBranch = this.#witnesses.update({ reports, selection, followed, blockMs, countPolledGroups }, at);
+    const polled = [...this.#upstreams.values()].filter((known) => known.head !== undefined);
+    const polledGroups = new Set(polled.map(({ upstream }) => options.groupOf(upstream))).size;
+    const onBranch = this.#witnesses.update({ reports, selection, followed, blockMs, polledGroups }, at);
     if (selection.head !== undefined) this.#compareHeads(selection.head, onBranch);
     return selection;
   }
@@ -684,9 +693,7 @@ export class Chain<U> {
   }
 
   #follow(head: Header, known: UpstreamBlocks<U>, isConfirmed: boolean, fills: Move<U>['fills'], at: number): void {
-    const isFromSeveral = (then: number): boolean => isAlternating(known, then);
-    const move = { head, from: known.upstream, isFromSeveral, isConfirmed, fills };
-    this.#apply(this.#followed.follow(move, at), at);
+    this.#apply(this.#followed.follow({ head, known, isConfirmed, fills }, at), at);
   }
 
   /** Handles each step before the chain makes the next one. */
@@ -698,9 +705,8 @@ export class Chain<U> {
   }
 
   /** False: by its blocks, a head is on another branch than the one to follow, or others are too far below it. */
-  #isStillSelected({ from, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
-    const known = this.#upstreams.get(from);
-    if (known === undefined || known.hashes.get(head.number) !== head.hash) return false;
+  #isStillSelected({ known, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
+    if (this.#upstreams.get(known.upstream) !== known || known.hashes.get(head.number) !== head.hash) return false;
     known.learnAncestors(blocks);
     this.#select(at);
     this.#view = undefined;

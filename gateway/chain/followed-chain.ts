@@ -1,5 +1,6 @@
 import { HeaderRing, type ChainChange, type Headers } from './header-ring.ts';
 import type { Header } from './header.ts';
+import { isAlternating, type UpstreamBlocks } from './upstream-blocks.ts';
 
 /** Over an hour of Ethereum, and minutes of the fastest networks. */
 export const MAX_HEADERS = 512;
@@ -11,9 +12,8 @@ const MAX_UNWATCHED_GAP = 3n;
 /** A head to move the chain to. */
 export interface Move<U> {
   readonly head: Header;
-  readonly from: U;
-  /** Several nodes of different height probably share the URL of its upstream, at the time when the chain is moved. */
-  readonly isFromSeveral: (at: number) => boolean;
+  /** The upstream that reported the head. */
+  readonly known: UpstreamBlocks<U>;
   /** The healthy upstreams agree on the head: it replaces one that is not lower. */
   readonly isConfirmed: boolean;
   /** The gaps whose blocks are fetched: all for watchers, small ones while the network is in use. */
@@ -57,6 +57,9 @@ interface UncheckedMove<U> {
 /**
  * The chain of headers that subscribers get. It moves from one selected head to the next: it is extended, has a reorg, waits for
  * missing blocks or for the check of a chain id, or restarts with a gap.
+ *
+ * It moves while the steps of an event are iterated, so that each is handled before the next one is made. Steps have to be iterated to
+ * their end for all events: `follow`, `fetched`, `verified` and `left`.
  */
 export class FollowedChain<U> {
   readonly ring = new HeaderRing(MAX_HEADERS);
@@ -118,8 +121,8 @@ export class FollowedChain<U> {
    * @param hadHead the head of one of them was known
    */
   *left(upstreams: readonly U[], hadHead: boolean, hasOthers: boolean): Iterable<Step<U>> {
-    this.#checked = this.#checked.filter(({ move }) => !upstreams.includes(move.from));
-    if (this.#next !== undefined && upstreams.includes(this.#next.from)) this.#next = undefined;
+    this.#checked = this.#checked.filter(({ move }) => !upstreams.includes(move.known.upstream));
+    if (this.#next !== undefined && upstreams.includes(this.#next.known.upstream)) this.#next = undefined;
     if (!hadHead) return;
     this.#gapSince = undefined;
     if (this.#reporter === undefined || !upstreams.includes(this.#reporter) || this.head === undefined) return;
@@ -163,7 +166,8 @@ export class FollowedChain<U> {
   }
 
   #moveTo(move: Move<U>, at: number): Step<U> | undefined {
-    const { head, from, isConfirmed, fills } = move;
+    const { head, known, isConfirmed, fills } = move;
+    const { upstream: from } = known;
     const { headers, ring } = this;
     const current = headers.head;
     const isHigher = current === undefined || head.number > current.number;
@@ -188,9 +192,10 @@ export class FollowedChain<U> {
 
   /** The chain of the upstream is checked, and then the head is followed, unless a later one of it is. */
   #check(move: Move<U>): Step<U> | undefined {
-    const isPending = this.#unchecked.has(move.from);
-    this.#unchecked.set(move.from, { move, before: this.head });
-    return isPending ? undefined : { kind: 'verify', upstream: move.from };
+    const { upstream } = move.known;
+    const isPending = this.#unchecked.has(upstream);
+    this.#unchecked.set(upstream, { move, before: this.head });
+    return isPending ? undefined : { kind: 'verify', upstream };
   }
 
   /**
@@ -200,11 +205,11 @@ export class FollowedChain<U> {
    * A lagging upstream reports older blocks of the ring, blocks below it, or of a branch that a reorg removed. Polls decide
    * whether an upstream alone went back to such a branch, because it may be several nodes.
    */
-  #isFork({ head, from, isFromSeveral }: Move<U>, at: number): boolean {
-    const known = this.headers.at(head.number);
-    if (known === undefined || known.hash === head.hash) return false;
+  #isFork({ head, known }: Move<U>, at: number): boolean {
+    const current = this.headers.at(head.number);
+    if (current === undefined || current.hash === head.hash) return false;
     if (!this.isCurrent) return true;
-    if (from !== this.#reporter || isFromSeveral(at)) return false;
+    if (known.upstream !== this.#reporter || isAlternating(known, at)) return false;
     const isLower = this.head !== undefined && head.number < this.head.number;
     return !isLower || !this.ring.hasRemoved(head);
   }
@@ -219,7 +224,7 @@ export class FollowedChain<U> {
     } else
       yield this.#changed(
         blocks === undefined ? this.ring.restartAt(move.head, at) : this.ring.extend(blocks, at),
-        move.from,
+        move.known.upstream,
       );
   }
 

@@ -109,7 +109,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #peers: ChainPeers | undefined;
   readonly #polls = new Map<U, Polls>();
   #probed: readonly Probed[] = [];
-  readonly #watchers = new Set<(change: ChainChange) => void>();
+  /** Whether they get changes at once, or are given the blocks later, by `delivered`. */
+  readonly #watchers = new Map<(change: ChainChange) => void, boolean>();
   /** Those that wait for a change of the chain. */
   readonly #waiting = new Set<() => void>();
   /** Those that wait for the next poll or notification. */
@@ -221,18 +222,28 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /**
    * Adds a watcher. Changes are delivered in order; missing blocks are fetched first. The current head is not delivered.
    * @param listener must not throw
+   * @param isDelivered callers get what the listener gets, at once
    * @returns removes the watcher
    */
-  watch(listener: (change: ChainChange) => void): () => void {
+  watch(listener: (change: ChainChange) => void, isDelivered = true): () => void {
     // A function of its own, because the same listener may be added twice.
     const watcher = listener.bind(undefined);
     const now = clock.now();
-    this.#watchers.add(watcher);
-    this.#chain.watched(true, now);
+    this.#watchers.set(watcher, isDelivered);
+    this.#updateWatched(now);
     this.#startRound(now, this.#watchers.size === 1 ? 'watcher' : undefined);
     return () => {
-      if (this.#watchers.delete(watcher) && this.#watchers.size === 0) this.#chain.watched(false, clock.now());
+      if (this.#watchers.delete(watcher)) this.#updateWatched(clock.now());
     };
+  }
+
+  #updateWatched(now: number): void {
+    this.#chain.watched(this.#watchers.size > 0, now, [...this.#watchers.values()].includes(true));
+  }
+
+  /** Callers are given the block with this number, of which watchers got the change before. */
+  delivered(number: bigint): void {
+    this.#chain.delivered(number, clock.now());
   }
 
   /**
@@ -837,7 +848,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #deliver(change: ChainChange | undefined): void {
     if (change !== undefined) {
       const sharing = this.#watchers.size === 0 ? undefined : this.whenShared();
-      if (sharing === undefined && this.#delivery === undefined) this.#deliverTo(this.#watchers, change);
+      if (sharing === undefined && this.#delivery === undefined) this.#deliverTo(this.#watchers.keys(), change);
       else this.#deliverAfter(sharing, change);
     }
     resolveAll(this.#waiting);
@@ -845,7 +856,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /** Delivers a change to its present watchers when the other workers know its block, after those before it. */
   #deliverAfter(sharing: Promise<void> | undefined, change: ChainChange): void {
-    const watchers = [...this.#watchers];
+    const watchers = [...this.#watchers.keys()];
     const delivery = Promise.all([this.#delivery, sharing]).then(() => {
       if (this.#delivery === delivery) this.#delivery = undefined;
       this.#deliverTo(
@@ -915,7 +926,7 @@ function resolveAll(waiting: Set<() => void>): void {
 /** What subscriptions need of it. */
 export type WatchedChain = Pick<
   ChainPoller,
-  'watch' | 'waitForHead' | 'waitForChange' | 'waitForNews' | 'whenShared'
+  'watch' | 'delivered' | 'waitForHead' | 'waitForChange' | 'waitForNews' | 'whenShared'
 > & {
   readonly view: Pick<ChainView<unknown>, 'head' | 'newestServed' | 'headers' | 'witnesses' | 'blockMs'>;
 };

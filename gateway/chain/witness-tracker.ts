@@ -41,8 +41,8 @@ interface Reported<U> {
   readonly selection: Selection<UpstreamReport<U>>;
   readonly followed: Headers;
   readonly blockMs: number | undefined;
-  /** The groups with an upstream whose head is known, usable or not. */
-  readonly countPolledGroups: () => number;
+  /** Number of groups with an upstream whose head is known, usable or not. */
+  readonly polledGroups: number;
 }
 
 /** Finds the newest witnessed block of a network, and holds its head there if the rule says so. */
@@ -77,7 +77,7 @@ export class WitnessTracker<U> {
 
   /** @returns the upstreams of the followed branch, if their heads are to be compared because no witnessed block is near the head */
   update(
-    { reports, selection, followed, blockMs, countPolledGroups }: Reported<U>,
+    { reports, selection, followed, blockMs, polledGroups }: Reported<U>,
     at: number,
   ): readonly UpstreamReport<U>[] {
     const { needed, hold, block: before, missingSince } = this.known;
@@ -96,7 +96,7 @@ export class WitnessTracker<U> {
     const present = groupsOf(onBranch.filter((one) => one.head.number >= lowest));
     const isNear = block !== undefined && isNearHead(block.number, number, blockMs);
     // Upstreams that are not polled say nothing where no proof depends on them.
-    const isFollowed = hold !== 'no' || countPolledGroups() >= needed;
+    const isFollowed = hold !== 'no' || polledGroups >= needed;
     const isEnough = hold === 'near' ? isNear : block !== undefined && block.number >= lowest && present >= needed;
     const isMissing = isFollowed && !isEnough;
     this.known = { needed, hold, block, present, missingSince: isMissing ? (missingSince ?? at) : undefined };

@@ -1,8 +1,8 @@
+import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /** Both halves of the young generation. Node 20 has this limit too; Node 24 lets it grow to four times that. */
 const MAX_BYTES = 32 * 2 ** 20;
-const CHECK_INTERVAL_MS = 250;
 
 /**
  * V8's young generation grows with the objects that survive in it, and shrinks only after a long idle time. At start nearly
@@ -19,11 +19,14 @@ setFlagsFromString('--no-parallel-scavenge');
 
 /** Removes the limit after the start: under load, a larger young generation costs less CPU. */
 export function letYoungHeapGrow(): void {
-  limitGrowth(false);
-  setInterval(() => {
+  let isLimited = false;
+  limitGrowth(isLimited);
+  // It grows in collections only.
+  new PerformanceObserver(() => {
     const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
-    limitGrowth((space?.space_size ?? 0) >= MAX_BYTES);
-  }, CHECK_INTERVAL_MS).unref();
+    const isFull = (space?.space_size ?? 0) >= MAX_BYTES;
+    if (isFull !== isLimited) limitGrowth((isLimited = isFull));
+  }).observe({ entryTypes: ['gc'] });
 }
 
 function limitGrowth(isLimited: boolean): void {

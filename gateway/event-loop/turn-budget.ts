@@ -47,6 +47,8 @@ export class TurnBudget {
   #cpuMs = 0;
   #cpuReadAt = -Infinity;
   #servesUntil = 0;
+  /** Time when a turn with metered work last began. */
+  beganAt = -Infinity;
   /** Owner whose work was resumed, and is not charged yet. */
   #served: Owner | undefined;
   #timerAt = Infinity;
@@ -138,7 +140,7 @@ export class TurnBudget {
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    const now = clock.now();
+    const now = (this.beganAt = clock.now());
     if (now - this.#cpuReadAt > CPU_READ_INTERVAL_MS) [this.#cpuMs, this.#cpuReadAt] = [clock.cpuMs(), now];
     clock.setImmediate(this.#onTurn);
   }

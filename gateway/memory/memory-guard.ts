@@ -9,9 +9,9 @@ import { cgroupLimit } from './cgroup-limit.ts';
 import { CRITICAL_PART, HIGH_PART, MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
 
 const CHECK_INTERVAL_MS = 100;
-/** Below this part of the limit, four of five checks are left out: idle, they cost 0.9 ms of CPU per second. */
+/** Below this part of the limit, the interval is longer. */
 const CALM_PART = 0.4;
-const CALM_CHECKS = 5;
+const CALM_INTERVAL_MS = 1_000;
 /** Resident memory counts after 5 s only. It is read from a file, which takes as long as the rest of ten checks. */
 const RESIDENT_INTERVAL_MS = 1_000;
 /** A check is made early after bytes of this part of the limit: some 100 MB can be buffered in 100 ms. */
@@ -46,7 +46,9 @@ export class MemoryGuard {
   readonly #bytesOf = new Map<string, number>();
   readonly #reliefs: Relief[] = [];
   readonly #observer: PerformanceObserver;
-  readonly #timers: Timer[];
+  readonly #fading: Timer;
+  #checking: Timer;
+  #isClosed = false;
   #collect: ReturnType<typeof exposedCollector> | undefined;
   #collectedBytes = getHeapStatistics().used_heap_size;
   /** Owners that have lost what they had open, since memory became high. */
@@ -55,8 +57,6 @@ export class MemoryGuard {
   #collectedAt = -Infinity;
   /** Only `#check` changes it. */
   state: Pressure = 'normal';
-  #skips = 0;
-  #skipped = 0;
   #residentBytes = 0;
   #residentAt = -Infinity;
   /** Bytes since the last check. */
@@ -74,10 +74,8 @@ export class MemoryGuard {
       if (isMajor) this.#collectedBytes = getHeapStatistics().used_heap_size;
     });
     this.#observer.observe({ entryTypes: ['gc'] });
-    this.#timers = [
-      clock.setInterval(this.#tick, CHECK_INTERVAL_MS).unref(),
-      clock.setInterval(this.#fade, FADE_INTERVAL_MS).unref(),
-    ];
+    this.#checking = clock.setTimeout(this.#check, CHECK_INTERVAL_MS).unref();
+    this.#fading = clock.setInterval(this.#fade, FADE_INTERVAL_MS).unref();
   }
 
   /** Whether the process uses so much by itself that little traffic makes memory high. To be read when it has started. */
@@ -98,7 +96,7 @@ export class MemoryGuard {
     if (this.#isCheckDue || this.#uncheckedBytes < CHECK_PART * this.limitBytes) return;
     this.#isCheckDue = true;
     // Not now: the caller may be a part of what is closed to free memory.
-    clock.setImmediate(this.#checkEarly);
+    clock.setImmediate(this.#check);
   }
 
   /** Whether the owner may take bytes that can be rejected: of a response, for example. */
@@ -114,8 +112,10 @@ export class MemoryGuard {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#observer.disconnect();
-    for (const timer of this.#timers) clock.clearInterval(timer);
+    clock.clearTimeout(this.#checking);
+    clock.clearInterval(this.#fading);
   }
 
   #isHeavy(name: string): boolean {
@@ -131,24 +131,16 @@ export class MemoryGuard {
     return Math.max(HEAVY_PART * total, HEAVY_LIMIT_PART * this.limitBytes, HEAVY_FACTOR * usual);
   }
 
-  readonly #checkEarly = (): void => {
-    this.#isCheckDue = false;
-    this.#check();
-  };
-
-  readonly #tick = (): void => {
-    if (this.#skipped < this.#skips) this.#skipped++;
-    else this.#check();
-  };
-
   readonly #check = (): void => {
     this.#uncheckedBytes = 0;
-    this.#skipped = 0;
+    this.#isCheckDue = false;
     const now = clock.now();
     const { used_heap_size: heapBytes, heap_size_limit: heapLimitBytes, external_memory } = getHeapStatistics();
     this.#collectedBytes = Math.min(this.#collectedBytes, heapBytes);
     const part = Math.max((heapBytes + external_memory) / this.limitBytes, heapBytes / heapLimitBytes);
-    this.#skips = part < CALM_PART ? CALM_CHECKS - 1 : 0;
+    clock.clearTimeout(this.#checking);
+    const intervalMs = part < CALM_PART ? CALM_INTERVAL_MS : CHECK_INTERVAL_MS;
+    if (!this.#isClosed) this.#checking = clock.setTimeout(this.#check, intervalMs).unref();
     const isHigh = part >= HIGH_PART;
     const stale = heapBytes - this.#collectedBytes;
     if (isHigh && stale >= STALE_PART * Math.min(this.limitBytes, heapLimitBytes)) this.#collectNow(now);

@@ -3,6 +3,7 @@ import { clock } from '../clock/clock.ts';
 import { version } from '../config/package.ts';
 import { AuditMetrics } from './audit-metrics.ts';
 import { CallMetric } from './call-metrics.ts';
+import { measureEventLoopDelay, NEVER_MS } from './event-loop-delay.ts';
 import { History, type ActiveUpstream, type Availability, type CircuitState, type HistoryBucket } from './history.ts';
 import { instrumentNames, numbers, openMetric, watch, type NumberNameWith } from './instruments.ts';
 import {
@@ -45,9 +46,12 @@ const activeGauges = [
 
 let ofProcess: Registry | undefined;
 
-/** The delay of the event loop, as nodejs_eventloop_lag_…, and others. Their observers observe until the process ends. */
+/** Metrics of the process, such as the delay of its event loop. Their observers observe until the process ends. */
 function metricsOfProcess(): Registry {
-  if (ofProcess === undefined) collectDefaultMetrics({ register: (ofProcess = new Registry()) });
+  if (ofProcess !== undefined) return ofProcess;
+  ofProcess = new Registry();
+  collectDefaultMetrics({ register: ofProcess, eventLoopMonitoringPrecision: NEVER_MS });
+  measureEventLoopDelay(ofProcess);
   return ofProcess;
 }
 

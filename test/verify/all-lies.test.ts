@@ -10,8 +10,8 @@ const levels = ['enforce', 'require'] as const;
 const chain = await richChain();
 const calls = callsOf(chain);
 
-function open(verify: string): Promise<SimulatedNodes> {
-  return simulatedNodes(3, { verify, cache: 'off' }, chain);
+function open(verify: string, workers = 1): Promise<SimulatedNodes> {
+  return simulatedNodes(3, { verify, cache: 'off' }, chain, workers);
 }
 
 /** Rounds of lies: each has at most one lie about a method, so that each call gets one lie. */
@@ -55,13 +55,14 @@ describe.each(levels)('with %s', (level) => {
     ['one upstream that lies', 'http', 1],
     ['one upstream that lies, to a batch', 'http', 1],
     ['one upstream that lies, over a WebSocket', 'websocket', 1],
+    ['one upstream that lies, to each of two workers', 'workers', 1],
     ['two of three that tell the same lie', 'http', 2],
   ] as const)('%s: each caller gets the truth, or what the table says', async (name, over, liars) => {
     const truth = await truths(level);
     const wrong: unknown[] = [];
     for (const round of rounds) {
-      const nodes = await open(level);
-      await nodes.send('eth_blockNumber');
+      const nodes = await open(level, over === 'workers' ? 2 : 1);
+      await nodes.sendToWorkers('eth_blockNumber');
       const returned = new Set<LieRow>();
       for (const row of round) {
         const [, call, lie] = row;
@@ -75,25 +76,31 @@ describe.each(levels)('with %s', (level) => {
           });
       }
       const sent = round.map(([, call]) => calls[call] as Call);
+      const ofEach = ([method, ...params]: Call): Promise<readonly RpcResponse[]> =>
+        over === 'workers'
+          ? nodes.sendToWorkers(method, ...params)
+          : nodes.send(method, ...params).then((response) => [response]);
       const isBatch = name.includes('batch') || over === 'websocket';
       const responses = isBatch
-        ? await nodes.sendAll(sent, over)
-        : await Promise.all(sent.map(([method, ...params]) => nodes.send(method, ...params)));
-      for (const [at, row] of round.entries()) {
-        const [kind, call, , outcome = 'truth'] = row;
-        const response = responses[at] as RpcResponse;
-        const isTrue = same(response, truth.get(call));
-        const isRejected = response.error !== undefined;
-        // Without `agree`, it is not sent.
-        const isReturned = returned.has(row) || (isRejected && outcome === 'no');
-        const isRight =
-          outcome === 'truth' || (outcome === 'null' && (liars === 1 || level === 'require'))
-            ? isTrue
-            : outcome === 'no' && level === 'require'
-              ? isTrue || /\bproven\b/.test(String(response.error?.['message']))
-              : !isRejected && !isTrue;
-        if (!isRight || !isReturned) wrong.push([kind, isReturned, response]);
-      }
+        ? (await nodes.sendAll(sent, over === 'websocket' ? over : 'http')).map((response) => [response])
+        : await Promise.all(sent.map(ofEach));
+      for (const [at, row] of round.entries())
+        for (const response of responses[at] as readonly RpcResponse[]) {
+          const [kind, call, , outcome = 'truth'] = row;
+          const isTrue = same(response, truth.get(call));
+          const isRejected = response.error !== undefined;
+          // Without `agree`, it is not sent.
+          const isReturned = returned.has(row) || (isRejected && outcome === 'no');
+          // Another worker may have chosen another upstream.
+          const isOfOther = over === 'workers' && isTrue;
+          const isRight =
+            isOfOther || outcome === 'truth' || (outcome === 'null' && (liars === 1 || level === 'require'))
+              ? isTrue
+              : outcome === 'no' && level === 'require'
+                ? isTrue || /\bproven\b/.test(String(response.error?.['message']))
+                : !isRejected && !isTrue;
+          if (!isRight || !isReturned) wrong.push([kind, isReturned, response]);
+        }
     }
     expect(wrong).toEqual([]);
   });

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { OwnedSteps } from '../../gateway/event-loop/owned-steps.ts';
 import { encodeReceipt } from '../../gateway/verify/proofs/encode-receipt.ts';
-import { encodeTransaction } from '../../gateway/verify/proofs/encode-transaction.ts';
-import { hashOf, quantityOf } from '../../gateway/verify/proofs/hex.ts';
+import { effectiveGasPriceOf, encodeTransaction } from '../../gateway/verify/proofs/encode-transaction.ts';
+import { hashOf, quantityOf, toHex } from '../../gateway/verify/proofs/hex.ts';
 import { EMPTY_LIST, EMPTY_ROOT, rootOf } from '../../gateway/verify/proofs/tree.ts';
 import { hashedBlock } from './proofs/hashed-block.ts';
 import { recordedChain, simulatedNodes, type Json, type Lie, type SimulatedNodes } from './simulated-nodes.ts';
@@ -206,6 +206,24 @@ describe('the price in receipts of Arbitrum', () => {
 });
 
 describe('receipts of Celo', () => {
+  it.each([
+    ['with', { baseFee: '0x43d573' }, ['f9016a', '8343d573']],
+    ['without', {}, ['f90166', '']],
+  ])('%s a base fee have the bytes of the vectors of celo-alloy', (_, own, [start, end]) => {
+    const topics = ['dead', 'beef'].map((digits) => `0x${digits.padStart(64, '0')}`) as [string, string];
+    const log = { address: `0x${'11'.padStart(40, '0')}`, topics, data: '0x0100ff' };
+    const receipt = { type: '0x7b', status: '0x0', cumulativeGasUsed: '0x1', logsBloom: `0x${'00'.repeat(256)}` };
+    const [one, other] = topics.map((topic) => `a0${topic.slice(2)}`) as [string, string];
+    const logs = `f85ff85d94${log.address.slice(2)}f842${one}${other}830100ff`;
+    const expected = `0x7b${start}8001b90100${'00'.repeat(256)}${logs}${end}`;
+    expect(toHex(encodeReceipt({ ...receipt, logs: [log], ...own }))).toBe(expected);
+  });
+
+  it('have the price that follows from the base fee of a recorded one', () => {
+    const transaction = recorded.transactions['Celo development chain, CIP-64'] as Json;
+    expect(effectiveGasPriceOf(transaction, '0x74d33a00')).toBe(0xec08ce00n);
+  });
+
   it('are not proven without the base fee in the currency of the fees', async () => {
     const nodes = await nodesOf(await built(ofCelo, celoReceipts({})), 'enforce');
     await nodes.send('eth_getTransactionReceipt', nodes.hashes[1]);

@@ -10,6 +10,7 @@ import { encodeReceipt } from '../../gateway/verify/proofs/encode-receipt.ts';
 import { EMPTY_LIST, EMPTY_ROOT, rootOf } from '../../gateway/verify/proofs/tree.ts';
 import { endSimulation } from '../support/simulate-time.ts';
 import { SimulatedClock } from '../support/simulated-clock.ts';
+import { linkedWorkers } from '../workers/linked-workers.ts';
 import { hashedBlock, hex, type HashedBlock } from './proofs/hashed-block.ts';
 
 const CHAIN_ID = 777;
@@ -37,6 +38,8 @@ export interface SimulatedNodes {
   /** Node 0 gets the calls. @param lie undefined: the truth */
   readonly lie: (node: number, method: string, lie: Lie | undefined) => void;
   readonly send: (method: string, ...params: readonly unknown[]) => Promise<RpcResponse>;
+  /** The responses of all workers to the call, which they get one after the other. */
+  readonly sendToWorkers: (method: string, ...params: readonly unknown[]) => Promise<readonly RpcResponse[]>;
   /** Sends a batch, as one body, or as one message of a WebSocket. */
   readonly sendAll: (calls: readonly Call[], over: 'http' | 'websocket') => Promise<RpcResponse[]>;
   /** Proof of the last response to a body; undefined: results are not proven. */
@@ -53,8 +56,14 @@ export interface SimulatedNodes {
  * A gateway in front of nodes of one chain, in simulated time, until the test ends.
  * @param file more of the network file
  * @param given the chain; default: one of a few blocks
+ * @param workers of the gateway
  */
-export async function simulatedNodes(count: number, file: object, given?: ScriptedChain): Promise<SimulatedNodes> {
+export async function simulatedNodes(
+  count: number,
+  file: object,
+  given?: ScriptedChain,
+  workers = 1,
+): Promise<SimulatedNodes> {
   const time = new SimulatedClock();
   installClock(time);
   onTestFinished(() => endSimulation(time));
@@ -83,8 +92,17 @@ export async function simulatedNodes(count: number, file: object, given?: Script
     upstreams,
     ...file,
   };
-  const gateway = new SimulatedGateway({ options: { name: 'simulated' }, file: () => network } as never, nodes);
-  const client = gateway.connect();
+  const links = workers === 1 ? [undefined] : (await linkedWorkers(workers)).links;
+  const gateways = links.map(
+    (link) => new SimulatedGateway({ options: { name: 'simulated' }, file: () => network } as never, nodes, link),
+  );
+  const [gateway] = gateways as [SimulatedGateway];
+  const clients = gateways.map((one) => one.connect());
+  const [client] = clients as [(typeof clients)[number]];
+  const post = async (to: typeof client, method: string, params: readonly unknown[]): Promise<RpcResponse> => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    return JSON.parse(await time.advanceUntil(to.post(body))) as RpcResponse;
+  };
   const sampleOf = async (metric: string, ...labels: string[]): Promise<number> => {
     const lines = (await gateway.metrics()).split('\n').filter((line) => line.startsWith(`${metric}{`));
     const line = lines.find((one) => labels.every((label) => one.includes(label)));
@@ -94,9 +112,11 @@ export async function simulatedNodes(count: number, file: object, given?: Script
     hashes: chain.hashes,
     blockHash: chain.blockHash,
     lie: (node, method, lie) => void lies[node]?.set(method, lie),
-    send: async (method, ...params) => {
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-      return JSON.parse(await time.advanceUntil(client.post(body))) as RpcResponse;
+    send: (method, ...params) => post(client, method, params),
+    sendToWorkers: async (method, ...params) => {
+      const responses: RpcResponse[] = [];
+      for (const one of clients) responses.push(await post(one, method, params));
+      return responses;
     },
     sendAll: async (calls, over) => {
       const body = JSON.stringify(calls.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params })));

@@ -17,7 +17,7 @@ const MAX_WITNESS_WAIT_BLOCKS = 4;
 const MAX_SILENCE_MS = 60_000;
 
 export interface ProvenChainOptions {
-  readonly chain: Pick<ChainPoller, 'watch' | 'waitForHead' | 'waitForNews' | 'whenShared'> & {
+  readonly chain: Pick<ChainPoller, 'watch' | 'delivered' | 'waitForHead' | 'waitForNews' | 'whenShared'> & {
     readonly view: Pick<ChainView<unknown>, 'head' | 'headers' | 'witnesses' | 'blockMs'>;
   };
   /** Blocks without witnesses are never delivered. */
@@ -73,7 +73,7 @@ export class ProvenChain {
 
   /** Never rejects. */
   async #follow(delivery: Delivery): Promise<void> {
-    const unwatch = this.#options.chain.watch(() => undefined);
+    const unwatch = this.#options.chain.watch(() => undefined, false);
     while (this.#delivery === delivery) await (delivery.look = this.#look(delivery));
     unwatch();
   }
@@ -134,6 +134,8 @@ export class ProvenChain {
         if (one === undefined) break;
         proven.push(one);
       }
+      const last = proven.at(-1);
+      if (last !== undefined) chain.delivered(last.number);
       await chain.whenShared();
       if (this.#delivery !== delivery) return;
       if (proven.length > 0) {
@@ -164,7 +166,8 @@ export class ProvenChain {
   #isSilent({ ring, deliveredAt }: Delivery, start: Header): boolean {
     const { chain, isRequired } = this.#options;
     const { headers, witnesses } = chain.view;
-    const next = headers.list.find(({ number, hash }) => number > start.number && !ring.headers.has(hash));
+    const { list } = headers;
+    const next = list[list.findLastIndex(({ number, hash }) => number <= start.number || ring.headers.has(hash)) + 1];
     const since = Math.min(
       next === undefined ? Infinity : headers.since(next.number),
       isRequired ? (witnesses.missingSince ?? Infinity) : Infinity,

@@ -19,10 +19,8 @@ import { EMPTY_LIST } from '../proofs/tree.ts';
 import type { AuditRequests } from './audit-requests.ts';
 import { sizeOf } from './size-of.ts';
 
-/** Maximum size of the evidence of one network, as JSON. Parsed, it takes about four times as much. */
-const MAX_CACHED_CHARS = 8_000_000;
-/** A header takes 2 kB. */
-const HEADER_CHARS = 2_000;
+/** Maximum size of the evidence of all networks of this process, as JSON. Parsed, it takes about four times as much. */
+const MAX_CACHED_CHARS = 16_000_000;
 /** Results in a row that no upstream could prove, after which none of the kind is requested for the pause. */
 const MAX_UNPROVEN = 3;
 const UNPROVEN_PAUSE_MS = 30_000;
@@ -37,6 +35,13 @@ const MAX_UNCLES = 2;
 function concernsCaller(reason: Reason): boolean {
   return limitReasons.has(reason) || memoryReasons.has(reason);
 }
+
+/** Evidence of all networks, by the network and the name of the part. */
+const values = new LRUCache<string, object>({
+  maxSize: MAX_CACHED_CHARS,
+  sizeCalculation: (value, name) => name.length + sizeOf(value),
+});
+let openedNetworks = 0;
 
 /** The work of one check. */
 export interface Work {
@@ -101,7 +106,7 @@ function provenBlock({ transactions, ...header }: JsonObject): ProvenBlock {
  */
 export class Evidence {
   readonly #options: EvidenceOptions;
-  readonly #values = new LRUCache<string, object>({ maxSize: MAX_CACHED_CHARS, sizeCalculation: sizeOf });
+  readonly #prefix = `${++openedNetworks} `;
   /** The hashes of old blocks on which upstreams agree. */
   readonly #canonical = new LRUCache<bigint, { readonly hash: string; readonly unbrokenSince: number }>(
     maxEntries(MAX_CANONICAL),
@@ -147,7 +152,7 @@ export class Evidence {
   /** A block has the hash of its header. */
   recordHeader(block: JsonObject): void {
     const header = parseHeader(block);
-    if (header !== undefined) this.#values.set(`header ${header.hash}`, header.block, { size: HEADER_CHARS });
+    if (header !== undefined) this.#keep(`header ${header.hash}`, header.block);
   }
 
   async header(hash: string, work: Work): Promise<JsonObject | undefined> {
@@ -227,11 +232,11 @@ export class Evidence {
     const hash = String(header['hash']).toLowerCase();
     const params = [address, slots, { blockHash: hash }];
     const name = `${hash} ${[address, ...slots].join(' ').toLowerCase()}`;
-    const known = this.#values.get(`state ${name}`) as ProvenState | undefined;
+    const known = this.#known(`state ${name}`) as ProvenState | undefined;
     if (known !== undefined) return known;
     const proof = await this.#find(`proof ${name}`, work, nodeMethods.proof, params);
     const state = proof && (await readProof(header, address, slots, proof));
-    if (state !== undefined) this.#values.set(`state ${name}`, state);
+    if (state !== undefined) this.#keep(`state ${name}`, state);
     return state;
   }
 
@@ -240,7 +245,7 @@ export class Evidence {
     const { sha3Uncles } = header;
     if (isSameHex(sha3Uncles, EMPTY_LIST)) return [];
     const hash = String(header['hash']).toLowerCase();
-    const known = this.#values.get(`uncles ${hash}`) as readonly JsonObject[] | undefined;
+    const known = this.#known(`uncles ${hash}`) as readonly JsonObject[] | undefined;
     if (known !== undefined) return known;
     const { requests } = this.#options;
     for (const upstream of [...requests.others(work.upstream), work.upstream]) {
@@ -255,7 +260,7 @@ export class Evidence {
       if (!encoded.every((one) => one !== undefined)) continue;
       if (!isSameHex(hashOf(RLP.encode(encoded.map((one) => RLP.decode(one)))), sha3Uncles)) continue;
       const proven = uncles.map((uncle, at) => ({ ...uncle, hash: hashOf(encoded[at] as Uint8Array) }));
-      this.#values.set(`uncles ${hash}`, proven);
+      this.#keep(`uncles ${hash}`, proven);
       return proven;
     }
     return undefined;
@@ -282,6 +287,14 @@ export class Evidence {
     // The head may have arrived meanwhile.
     if (this.#knownHash(number) === hash) return true;
     return agreed === undefined ? undefined : agreed === hash;
+  }
+
+  #known(name: string): object | undefined {
+    return values.get(this.#prefix + name);
+  }
+
+  #keep(name: string, value: object): void {
+    values.set(this.#prefix + name, value);
   }
 
   #knownHash(number: bigint): string | undefined {
@@ -333,7 +346,7 @@ export class Evidence {
   }
 
   #knownHeader(hash: string): JsonObject | undefined {
-    const known = this.#values.get(`header ${hash}`) as JsonObject | undefined;
+    const known = this.#known(`header ${hash}`) as JsonObject | undefined;
     if (known !== undefined) return known;
     const followed = this.view.at(this.view.numberOf(hash) ?? -1n);
     if (followed === undefined || checkHeader(followed.block) !== 'verified') return undefined;
@@ -356,7 +369,7 @@ export class Evidence {
     params: readonly unknown[],
     keep?: (result: never) => object,
   ): Promise<object | undefined> {
-    const known = this.#values.get(name);
+    const known = this.#known(name);
     if (known !== undefined) return known;
     // Counted apart, so that an upstream with wrong evidence for others has no influence on checks of its own results.
     const candidates = work.isEvidence ? 'all' : `others than ${work.upstream.name}`;
@@ -364,7 +377,7 @@ export class Evidence {
     if (clock.now() < (this.#unproven.get(kind)?.until ?? -Infinity)) return undefined;
     const result = await this.#request(method, params, work, kind);
     const value = result && keep !== undefined ? keep(result as never) : result;
-    if (value !== undefined && !this.#values.has(name)) this.#values.set(name, value);
+    if (value !== undefined && this.#known(name) === undefined) this.#keep(name, value);
     return value;
   }
 

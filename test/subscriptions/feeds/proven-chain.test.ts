@@ -126,6 +126,17 @@ describe('a block without witnesses', () => {
     expect(Math.min(...delays(watcher))).toBeGreaterThanOrEqual(60_000);
     expect(watcher.gaps).toBe(0);
   });
+
+  it('counts as served when it is delivered', async () => {
+    const { watch, mineLate, poller, chain } = openLate({ isRequired: true });
+    await mineLate(40);
+    const watcher = new Watcher();
+    watch(watcher);
+    await mineLate(40);
+    const { newestServed, number } = poller.view;
+    expect(newestServed).toBe(BigInt(chain.byHash(watcher.blocks.at(-1) ?? '')?.number ?? -1));
+    expect(number).toBeGreaterThan(newestServed);
+  });
 });
 
 describe('if nothing can be delivered while the chain goes on, there is a gap a minute later than a block waits for witnesses', () => {
