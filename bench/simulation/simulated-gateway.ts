@@ -3,7 +3,7 @@ import { ResponseCache } from '../../gateway/cache/response-cache.ts';
 import type { CallContext } from '../../gateway/call/call.ts';
 import { handleBody } from '../../gateway/call/handle-body.ts';
 import { openVerification } from '../../gateway/call/verification.ts';
-import { chainTopics, type ChainMessage, type ServedBlocksQuestion } from '../../gateway/chain/chain-peers.ts';
+import { chainTopics, type ChainMessage } from '../../gateway/chain/chain-peers.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { processBounds } from '../../gateway/config/process-bounds.ts';
@@ -95,9 +95,6 @@ export class SimulatedGateway {
     link?.on(chainTopics.event, ({ event }: ChainMessage) => {
       this.#network.chain.received(event);
     });
-    link?.on(chainTopics.servedBlocks, ({ hashes }: ServedBlocksQuestion) =>
-      this.#network.chain.servedBlocksOf(hashes),
-    );
   }
 
   /** What proves the last response to a body; undefined: results are not proven. */

@@ -5,7 +5,8 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { sourcesIn } from './imports.ts';
 
 /** Packages that `loadPackage` or `import()` loads, which saves 9 MB in an idle gateway without Redis, and half of the CPU of many commands. */
-const late = /^import (?!type )[^;]*? from '(ajv|ioredis|undici|yaml|@noble\/curves|@opentelemetry\/[b-z][a-z-]*|@photostructure\/sqlite)['/]/gm;
+const late =
+  /^import (?!type )[^;]*? from '(ajv|ioredis|undici|yaml|@noble\/curves|@opentelemetry\/[b-z][a-z-]*|@photostructure\/sqlite)['/]/gm;
 
 const importedAtOnce = (text: string): string[] => [...text.matchAll(late)].map(([, name = '']) => name);
 

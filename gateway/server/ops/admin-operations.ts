@@ -122,7 +122,8 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   },
   removeTokenKey: async ({ manager, id, kid }) => ok(await manager.removeTokenKey(id, kid)),
   revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id), manager.plans)),
-  revokeAll: async ({ manager, body }) => ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids), manager.plans)),
+  revokeAll: async ({ manager, body }) =>
+    ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids), manager.plans)),
   usage: async ({ manager, usage, id, query }) => {
     const { days, rotated } = query as { days: number; rotated: boolean };
     const keys = await manager.idsOf(id, rotated);
