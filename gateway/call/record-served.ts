@@ -55,7 +55,10 @@ export function recordServed(
   const isLatest = pinned === undefined && (isHead || (named === 'latest' && !isLogs));
   const isChosen = isHead && pinned !== undefined;
   chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, isChosen, tag });
-  if (method.looksUpHash === true) chain.servedLookup(params[0], block.hash, now);
+  if (method.looksUpHash === true) {
+    if (mayBeFollowed(chain, block)) chain.servedLookup(params[0], block.hash, now);
+    else chain.servedHash(params[0], block.hash, now);
+  }
   if (method.shape?.type !== 'Block') return;
   if (response.kind === 'large') {
     chain.servedHash(block.hash, block.hash, now);

@@ -10,7 +10,7 @@ import { LinkedWorkers } from '../workers/linked-workers.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 
 const workers = new LinkedWorkers();
-const chain = new ScriptedChain();
+const chain = new ScriptedChain({ from: 1_000 });
 let node: FakeNode;
 let gateways: readonly [TestGateway, TestGateway];
 
@@ -71,7 +71,7 @@ it('nulls cost no message between workers', async () => {
 });
 
 it('a transaction that one worker has served is not null at another, and costs one message', async () => {
-  const transaction = { hash: word(20), blockHash: word(21), blockNumber: '0x1' };
+  const transaction = { hash: word(20), blockHash: word(21), blockNumber: '0x3e7' };
   node.response('eth_getTransactionByHash', null);
   const [first, second] = gateways;
   const messages = await messagesOf(1, async () => {
@@ -85,6 +85,16 @@ it('a transaction that one worker has served is not null at another, and costs o
   node.response('eth_getTransactionByHash', () => (nulls-- > 0 ? null : transaction));
   expect(await find(second, transaction.hash)).toMatchObject({ result: { hash: transaction.hash } });
   expect(nulls).toBe(-1);
+});
+
+it('a transaction of an old block costs no message', async () => {
+  const [first] = gateways;
+  const transaction = { hash: word(30), blockHash: word(31), blockNumber: '0x1' };
+  const messages = await messagesOf(1, async () => {
+    node.response('eth_getTransactionByHash', transaction);
+    expect(await find(first, transaction.hash)).toMatchObject({ result: { hash: transaction.hash } });
+  });
+  expect(messages).toEqual([]);
 });
 
 it('a worker that hangs delays no call and no probe of the others, and returns no older block when it continues', async () => {
