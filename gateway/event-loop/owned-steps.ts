@@ -23,21 +23,12 @@ export class OwnedSteps {
   next(): Promise<void> | undefined {
     this.charge();
     const turn = this.#budget.next(this.#owner);
-    return turn && this.#limit(turn).finally(this.resumed);
+    return turn && this.#limit(turn).finally(this.#resumed);
   }
 
   /** The same between two of many short steps, which are charged together. */
   afterSlice(): Promise<void> | undefined {
     return clock.now() - this.#startedAt < SLICE_MS ? undefined : this.next();
-  }
-
-  /** Lets what the last step has resumed run, which counts for the owner too, and waits as `afterSlice`. */
-  async afterResumed(): Promise<void> {
-    // The next tick runs after all microtasks.
-    await new Promise<void>((resolve) => {
-      process.nextTick(resolve);
-    });
-    await this.afterSlice();
   }
 
   /** Charges the time of the last step. */
@@ -47,8 +38,7 @@ export class OwnedSteps {
     this.#startedAt = now;
   }
 
-  /** Begins a step after a wait, whose time does not count. */
-  readonly resumed = (): void => {
+  readonly #resumed = (): void => {
     this.#budget.begin();
     this.#startedAt = clock.now();
   };

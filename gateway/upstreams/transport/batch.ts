@@ -139,8 +139,8 @@ export class Batch {
    * @returns whether it has a response to each of them
    */
   async #handleResponse(response: HttpResponse, sent: number): Promise<boolean> {
-    const steps = new OwnedSteps((this.#cancellation.owner ?? gatehouse).payer.name);
-    const responses = await elementsOf(response.body, sent, steps);
+    const owner = (this.#cancellation.owner ?? gatehouse).payer.name;
+    const responses = await elementsOf(response.body, sent, owner);
     if (responses === undefined) {
       // Some providers reject batches with 403 or 429.
       if (mayConcernCalls(response.status) && !(await this.#succeedsAlone())) this.#settleRest(response);
@@ -152,12 +152,9 @@ export class Batch {
       // An error for the whole batch may have the id of one call: geth's `batch too large` has the first one's.
       const isOwn = isComplete ? !isRejectedInBatch(body) : !body.includes('"error"');
       const found = isOwn ? responseId(body) : undefined;
-      const id = found === 'unread' ? await responseIdInSteps(body, steps) : found;
-      if (typeof id !== 'number') continue;
-      this.#settle(id, { ...response, body });
-      await steps.afterResumed();
+      const id = found === 'unread' ? await responseIdInSteps(body, new OwnedSteps(owner)) : found;
+      if (typeof id === 'number') this.#settle(id, { ...response, body });
     }
-    steps.charge();
     if (isComplete) this.#sendRestAlone();
     else this.#handleRejection();
     return isComplete;
@@ -186,9 +183,11 @@ export class Batch {
 /**
  * The bytes of each element of an array; those before the error if it is malformed. Undefined: not an array, or more elements
  * than the calls and one error for the batch.
+ * @param owner whose time of the event loop it takes
  */
-async function elementsOf(body: Buffer, calls: number, steps: OwnedSteps): Promise<Buffer[] | undefined> {
+async function elementsOf(body: Buffer, calls: number, owner: string): Promise<Buffer[] | undefined> {
   const reader = new JsonReader(body, { maxDepth: MAX_DEPTH });
+  const steps = new OwnedSteps(owner);
   reader.skipSpace();
   if (!reader.isAtArray) return undefined;
   const elements: Buffer[] = [];

@@ -90,27 +90,6 @@ it('calls whose caller leaves free their slots, before they are sent and in a ba
   expect([1, 2, 3, 4, 5].map(() => http.slots.tryEnter(owner))).toEqual([true, true, true, true, false]);
 });
 
-it('the responses of a batch that take long to handle let other work run in between', async () => {
-  const { node, clock: shifted } = await withBatches();
-  node.response('eth_gasPrice', '0x1');
-  const http = new HttpUpstream({ url: node.url, connections: 10, headers: {}, responseMaxBytes: 100_000 });
-  const batching = new BatchingUpstream(http, 60_000);
-  onTestFinished(() => batching.close());
-  const done: (number | 'other')[] = [];
-  const ids = Array.from({ length: 10 }, (_, id) => id);
-  const calls = ids.map(async (id) => {
-    await send(batching, `{"jsonrpc":"2.0","id":${id},"method":"eth_gasPrice","params":[]}`, 60_000, id);
-    if (id === 0) clock.setImmediate(() => done.push('other'));
-    shifted.forward(1);
-    done.push(id);
-  });
-  await Promise.all(calls);
-  expect(requests(node).map(({ length }) => length)).toEqual([10]);
-  expect(done.filter((one) => one !== 'other')).toEqual(ids);
-  expect(done.indexOf('other')).toBeGreaterThan(2);
-  expect(done.indexOf('other')).toBeLessThan(9);
-});
-
 it('a defect while a batch is sent ends its calls at once, and is not a timeout', async () => {
   const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 2, headers: {}, responseMaxBytes: 1_000 });
   const batching = new BatchingUpstream(http, 60_000);
