@@ -279,7 +279,7 @@ function isEmptyResponse({ nullable, isPassThrough }: MethodSpec, response: Upst
   return response.result === null || response.result === '0x';
 }
 
-/** A transaction without the hash of its block is always parsed (`blockHash` in normalise/results/field-rules.ts). */
+/** A transaction without the hash of its block is always parsed (`blockHash` in normalise/results/object-rules.ts). */
 function isPending({ shape }: MethodSpec, response: UpstreamResponse): boolean {
   if (shape?.type !== 'Transaction' || response.kind !== 'result') return false;
   return (response.result as { readonly blockHash?: unknown } | null)?.blockHash === null;

@@ -23,7 +23,7 @@ export class OwnedSteps {
   next(): Promise<void> | undefined {
     this.charge();
     const turn = this.#budget.next(this.#owner);
-    return turn && this.#limit(turn).finally(this.#resumed);
+    return turn && this.#limit(turn).finally(this.resumed);
   }
 
   /** The same between two of many short steps, which are charged together. */
@@ -38,7 +38,7 @@ export class OwnedSteps {
     this.#startedAt = now;
   }
 
-  readonly #resumed = (): void => {
+  readonly resumed = (): void => {
     this.#budget.begin();
     this.#startedAt = clock.now();
   };
