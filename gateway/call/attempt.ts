@@ -99,8 +99,10 @@ async function outcomeAt(
   const batchedGroup = batch && batchedGroupOf(call);
   const clientBatch = batchedGroup && batch;
   const flow = flowOf(call);
+  const largeTurn = upstream.largeTurns.turnOf(cancellation?.owner);
   const options: SendOptions = {
     ...{ deadline, timeoutMs, runsCode: runsCode(method), cancellation, reservation, clientBatch, batchedGroup, flow },
+    largeTurn,
   };
   let outcome: Outcome;
   let receivedAt: number;
@@ -116,12 +118,14 @@ async function outcomeAt(
     }
     const normalised =
       response.kind === 'large' && response.parts[0].length > IN_STEPS_OVER_BYTES
-        ? await normaliseLarge(call, upstream, params, response, cancellation)
+        ? await normaliseLarge(call, upstream, params, response, options)
         : normalise(method, params, response);
+    largeTurn?.end();
     outcome = upstream.withoutSecrets(normalised);
     const isRefused = !outcome.final && outcome.failure === 'rate';
     recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt, receivedAt);
   } catch (error) {
+    largeTurn?.end();
     if (error instanceof UpstreamFailure && !error.isCallerTimeout) {
       const { failure } = error;
       if (failure === 'rate' || failure === 'slow' || error instanceof TimedOut)
@@ -151,7 +155,7 @@ async function normaliseLarge(
   upstream: Upstream,
   params: readonly unknown[],
   response: LargeResponse,
-  cancellation: Cancellation | undefined,
+  { cancellation, largeTurn }: SendOptions,
 ): Promise<Outcome> {
   const { method, owner, context, deadline } = call;
   const reservation = context?.reservation;
@@ -160,7 +164,7 @@ async function normaliseLarge(
   else reservation?.take(length);
   try {
     const name = call.timeOwnerFor(upstream);
-    return await normaliseInSteps(method, params, response, { name, owner, deadline, cancellation });
+    return await normaliseInSteps(method, params, response, { name, owner, deadline, cancellation, largeTurn });
   } finally {
     reservation?.giveBack(length);
   }

@@ -126,6 +126,8 @@ class RangeRun {
   #addressesPerCall: number;
   /** Parts that upstreams returned. */
   #returned = 0;
+  /** The range has not too many parts of the width that was returned. */
+  #isWidthChecked = false;
   #failure: unknown;
 
   constructor(
@@ -252,8 +254,11 @@ class RangeRun {
     let first: Upstream | undefined;
     for (const one of candidates) if (first === undefined || this.#loadOf(one) < this.#loadOf(first)) first = one;
     const now = clock.now();
-    // Before the first part, the width is not known yet. Later, work would be lost: `#send` counts the parts.
-    if (first !== undefined && limits.isSettled && this.#returned <= 1) limits.checkParts(candidates, this.#range, now);
+    // Before the first part, the width may not be known yet. Later, work would be lost: `#send` counts the parts.
+    if (first !== undefined && !this.#isWidthChecked && (limits.isSettled || this.#returned > 0)) {
+      limits.checkParts(candidates, this.#range, now);
+      this.#isWidthChecked = this.#returned > 0;
+    }
     const maxBlocks = first === undefined ? UNPLANNED_BLOCKS : limits.widestFor(first, this.#filter.key, now);
     const part =
       first === undefined || atStart.includes(first)

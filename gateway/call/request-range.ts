@@ -45,9 +45,9 @@ async function requestWholeOrParts(request: RangeCall, ranged: RangedMethod): Pr
   }
 }
 
-/** @throws RpcError if the range has too many parts */
+/** @throws RpcError if the range has too many parts of the width that is known */
 function checkParts(range: BlockRange, request: RangeCall, { limits }: RangedMethod): void {
-  if (limits.isEmpty || blocksIn(range) <= MAX_PARTS) return;
+  if (limits.isEmpty || !limits.isSettled || blocksIn(range) <= MAX_PARTS) return;
   const candidates = request.candidatesFor(range.from, range.to);
   if (candidates.length > 0) limits.checkParts(candidates, range, clock.now());
 }

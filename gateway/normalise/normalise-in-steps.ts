@@ -20,6 +20,7 @@ import {
 import type { Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { stepsUntil } from '../upstreams/health/with-timeout.ts';
+import type { LargeTurn } from '../upstreams/transport/large-turn.ts';
 import { parseResult } from '../upstreams/transport/read-response.ts';
 import {
   callerTimeout,
@@ -55,6 +56,8 @@ export interface Receiver {
   readonly owner: Account;
   readonly deadline: number;
   readonly cancellation: Cancellation | undefined;
+  /** Turn that the response had while it arrived. It ends when the check begins. */
+  readonly largeTurn?: LargeTurn | undefined;
 }
 
 /**
@@ -71,6 +74,7 @@ export function normaliseInSteps(
   const { name, owner } = receiver;
   // Each address has its own queue, although all of a network have turns together.
   return inTurn(owner === gatehouse ? name : owner.name, receiver, async () => {
+    receiver.largeTurn?.end();
     const steps = stepsUntil(receiver.deadline, name);
     try {
       await steps.next();

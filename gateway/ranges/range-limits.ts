@@ -42,7 +42,7 @@ export class RangeLimits<U extends object> {
     return this.#isEmpty;
   }
 
-  /** Whether a range was returned since the last one was refused. Until then, many parts at once would be refused. */
+  /** Whether a range was returned since the last narrower one was refused. Until then, many parts at once would be refused. */
   get isSettled(): boolean {
     return this.#isSettled;
   }
@@ -71,16 +71,18 @@ export class RangeLimits<U extends object> {
 
   recordRefused(upstream: U, filter: string, kind: LimitKind, blocks: number, now: number): void {
     if (blocks <= 1 || kind === 'none' || kind === 'addresses') return;
-    this.#isEmpty = this.#isSettled = false;
+    this.#isEmpty = false;
     const ofFilter = this.#byFilter.get(filter) ?? new Map<U, Refusal>();
     const refusals = kind === 'range' ? this.#byUpstream : ofFilter;
     const previous = refusals.get(upstream);
     const until = now + LIMIT_TTL_MS;
-    const isNarrower = previous !== undefined && now < previous.deadline && previous.blocks < blocks;
+    const isKnown = previous !== undefined && now < previous.deadline && previous.blocks <= blocks;
     if (previous !== undefined && now >= previous.deadline && blocks > MAX_PARTS * widthBelow(previous))
       refusals.set(upstream, { ...previous, rejectsUntil: until });
-    else
-      refusals.set(upstream, { blocks: isNarrower ? previous.blocks : blocks, deadline: until, rejectsUntil: until });
+    else {
+      refusals.set(upstream, { blocks: isKnown ? previous.blocks : blocks, deadline: until, rejectsUntil: until });
+      if (!isKnown) this.#isSettled = false;
+    }
     if (kind === 'results') this.#byFilter.set(filter, ofFilter);
   }
 

@@ -21,6 +21,7 @@ import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
 import type { BodyRest } from './transport/body-rest.ts';
 import type { FlowingResponse, FlowingResult, ResultReader } from './transport/flowing-result.ts';
+import { LargeTurns, type LargeTurn } from './transport/large-turn.ts';
 import { UnreadResult } from './transport/unread-result.ts';
 import { readFlowing, readInSteps, readResponse } from './transport/read-response.ts';
 import {
@@ -87,6 +88,8 @@ export interface SendOptions {
   readonly cancellation?: Cancellation | undefined;
   /** Has the bytes of a large response while it waits for its turn and is read. */
   readonly reservation?: Reservation | undefined;
+  /** Turn of a large response among those of its owner, which the caller ends. Undefined: it waits for no other one. */
+  readonly largeTurn?: LargeTurn | undefined;
   /** The client's batch, if the call may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
   readonly batchedGroup?: BatchedGroup | undefined;
@@ -119,6 +122,7 @@ export class Upstream {
   readonly blocks: AvailableBlocks;
   readonly limits: UpstreamLimits | undefined;
   readonly concurrency: ConcurrencyLimit;
+  readonly largeTurns = new LargeTurns();
   readonly metrics: UpstreamMetrics;
   readonly #options: UpstreamOptions;
   readonly #secrets: Secrets;
@@ -199,7 +203,7 @@ export class Upstream {
    * @throws UpstreamFailure, Cancelled (rejects with it)
    */
   async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse | FlowingResponse> {
-    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch, batchedGroup } = options;
+    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch, batchedGroup, largeTurn } = options;
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const sentAt = clock.now();
     this.limits?.beginRequest(sentAt);
@@ -217,7 +221,7 @@ export class Upstream {
       const maxBytes = maxResponseBytes(method);
       // V8 takes 1 µs for a spread with further members.
       const sent: SentRequest = {
-        ...{ id, body, deadline: sentDeadline, slotDeadline, clientBatch, batchedGroup, flow, maxBytes },
+        ...{ id, body, deadline: sentDeadline, slotDeadline, clientBatch, batchedGroup, flow, maxBytes, largeTurn },
       };
       let received = await this.#options.transport.send(sent, cancellation);
       options.startedAt = sent.startedAt;

@@ -32,8 +32,8 @@ it('docs/security.md names settings that exist', () => {
   expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
-it('the attacks end within twelve minutes in each pass', () => {
+it('the attacks end within thirteen minutes in each pass', () => {
   // A gateway that starts, and its neighbour alone, take 6 s for each.
   const seconds = attacks.reduce((sum, attack) => sum + attack.seconds + 6, 0);
-  expect(seconds).toBeLessThanOrEqual(720);
+  expect(seconds).toBeLessThanOrEqual(780);
 });

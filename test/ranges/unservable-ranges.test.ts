@@ -25,6 +25,32 @@ it('a range of more than 1,000 parts is rejected without a request once the widt
   expect(sent()).toBe(learned + 1_000);
 });
 
+it('a batch of 50 such ranges is rejected, each with its widest range, and the next one without a request', async () => {
+  const chain = new LogChain(2_000_000, () => 0);
+  const { gateway, ranges } = await withLogNodes(chain, [{ maxBlocks: 10 }]);
+  const sendBatch = async (): Promise<void> => {
+    const calls = Array.from({ length: 50 }, (_, id) => {
+      const params = [{ fromBlock: hex(id), toBlock: hex(1_900_000 + id) }];
+      return { jsonrpc: '2.0', id, method: 'eth_getLogs', params };
+    });
+    const response = await gateway.post('test', JSON.stringify(calls));
+    const returned = (await response.json()) as { readonly id: number; readonly error: { readonly message: string } }[];
+    expect(response.status).toBe(200);
+    for (const { id, error } of returned)
+      expect(error).toMatchObject({
+        code: -32005,
+        message: expect.stringContaining(`toBlock ${hex(id - (id % 10) + 9_999)} would fit`),
+      });
+    expect(returned).toHaveLength(50);
+  };
+  await sendBatch();
+  const learned = ranges()[0]?.length ?? 0;
+  // As many as one call after the other needs at most.
+  expect(learned).toBeLessThanOrEqual(50 * 20);
+  await sendBatch();
+  expect(ranges()[0]).toHaveLength(learned);
+});
+
 it('after ten minutes it is sent once: the upstream may allow more then', async () => {
   const clock = shiftClock({ isRunning: true });
   const chain = new LogChain(2_000_000, () => 0);

@@ -10,7 +10,8 @@ import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { BodyRest, type Failure } from './body-rest.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
-import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
+import { TURN_OVER_BYTES, type LargeTurn } from './large-turn.ts';
+import { callerTimeout, ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 
 /** A smaller response is never rejected: it may be the hash of a transaction that has been sent. */
 const TINY_BYTES = 4_096;
@@ -110,6 +111,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #flowOverBytes = Infinity;
   readonly #flow: FlowBounds | undefined;
   #rest: BodyRest | undefined;
+  readonly #turn: LargeTurn | undefined;
+  #hasWaited = false;
 
   constructor(
     resolve: (response: TimedResponse) => void,
@@ -120,12 +123,14 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     cancellation: Cancellation | undefined,
     flow: FlowBounds | undefined,
     maxBytes: number | undefined,
+    turn: LargeTurn | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#bounds = bounds;
     this.#maxBytes = Math.min(maxBytes ?? Infinity, bounds.responseMaxBytes);
     this.#flow = flow;
+    this.#turn = turn;
     this.deadline = deadline;
     this.#deadlines = deadlines;
     deadlines.add(this);
@@ -139,7 +144,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   }
 
   timeOut(): void {
-    this.fail(new TimedOut());
+    // The upstream may have sent all of it.
+    this.fail(this.#hasWaited ? callerTimeout() : new TimedOut());
   }
 
   /** Aborting a request over HTTP/1.1 closes its connection. A request without a connection is dropped. */
@@ -200,6 +206,21 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     this.#takenBytes += chunk.length;
     this.#collected.add(chunk);
     if (bytes > this.#flowOverBytes && bytes !== this.#contentLength) this.#tryFlow();
+    else if (bytes > TURN_OVER_BYTES) this.#beginTurn(controller);
+  }
+
+  /** Waits for the earlier large responses of the owner. The rest of this one stays in its connection meanwhile. */
+  #beginTurn(controller: Dispatcher.DispatchController): void {
+    const turn = this.#turn?.begin(this.deadline, this.#cancellation);
+    if (turn === undefined) return;
+    this.#hasWaited = true;
+    controller.pause();
+    turn.then(
+      (hasBegun) => {
+        if (hasBegun) controller.resume();
+      },
+      () => undefined, // The exchange has the same deadline and cancellation.
+    );
   }
 
   #countSmallChunk(controller: Dispatcher.DispatchController): void {

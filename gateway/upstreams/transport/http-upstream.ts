@@ -72,13 +72,13 @@ export class HttpUpstream implements Transport {
    * @throws UpstreamFailure, Cancelled (rejects with it)
    */
   post(
-    { body, deadline, flow, maxBytes }: Omit<SentRequest, 'id'>,
+    { body, deadline, flow, maxBytes, largeTurn }: Omit<SentRequest, 'id'>,
     cancellation: Cancellation | undefined,
   ): Promise<TimedResponse> {
     return new Promise((resolve, reject) => {
       // prettier-ignore
       const exchange = new HttpExchange(
-        resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, flow, maxBytes,
+        resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, flow, maxBytes, largeTurn,
       );
       try {
         const request: ExchangeOptions = { path: this.#path, method: 'POST', headers: this.#headers, body, exchange };

@@ -2,6 +2,7 @@ import type { Gate } from '../../admission/gate.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
 import type { FlowBounds, HttpResponse } from './http-exchange.ts';
+import type { LargeTurn } from './large-turn.ts';
 
 export interface ConnectionEvents {
   /** A connection was opened. @param isOnly no other one is open */
@@ -37,6 +38,8 @@ export interface SentRequest {
   readonly flow?: FlowBounds | undefined;
   /** Maximum bytes of the response, if below the bound of the upstream. Only an exchange of its own observes it. */
   readonly maxBytes?: number | undefined;
+  /** Turn of a large response among those of its owner. Undefined: it waits for no other one. */
+  readonly largeTurn?: LargeTurn | undefined;
 }
 
 /** Sends requests to an upstream over HTTP or WebSocket. */

@@ -9,6 +9,7 @@ import { hostileUpstreams } from './hostile-upstream.ts';
 import { invalidLogs } from './invalid-logs.ts';
 import { ipv6Prefix } from './ipv6-prefix.ts';
 import { junkFilters } from './junk-filters.ts';
+import { largeSimulations } from './large-simulations.ts';
 import { manyAddresses } from './many-addresses.ts';
 import { manyChunkedBodies } from './many-chunked-bodies.ts';
 import { manySubscriptions } from './many-subscriptions.ts';
@@ -35,6 +36,7 @@ import { tinyResponseChunks } from './tiny-response-chunks.ts';
 import { unknownKeys } from './unknown-keys.ts';
 import { unreadResponses } from './unread-responses.ts';
 import { unreadWebSockets } from './unread-web-sockets.ts';
+import { unservableRanges } from './unservable-ranges.ts';
 
 /** Attacks in the order of docs/measured/attacks.md. */
 export const attacks: readonly Attack[] = [
@@ -42,6 +44,7 @@ export const attacks: readonly Attack[] = [
   ...[flood, slowCalls, filledNode, steeredLimit, pipelinedDocument, manyAddresses, publicAddresses, ipv6Prefix],
   ...[pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
+  ...[unservableRanges, largeSimulations],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
   ...hostileUpstreams,
   manyValues,

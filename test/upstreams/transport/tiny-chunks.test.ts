@@ -28,6 +28,7 @@ it('a response in tiny chunks is read in turns of the event loop, and is complet
     undefined,
     undefined,
     undefined,
+    undefined,
   );
   exchange.onRequestStart(controller);
   exchange.onResponseStart(controller, 200, {});

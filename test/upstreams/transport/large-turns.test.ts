@@ -1,0 +1,122 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { Account } from '../../../gateway/admission/account.ts';
+import { clock } from '../../../gateway/clock/clock.ts';
+import { Deadlines } from '../../../gateway/admission/deadlines.ts';
+import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
+import { HttpExchange, type HttpResponse } from '../../../gateway/upstreams/transport/http-exchange.ts';
+import { HttpUpstream } from '../../../gateway/upstreams/transport/http-upstream.ts';
+import { LargeTurns, TURN_OVER_BYTES } from '../../../gateway/upstreams/transport/large-turn.ts';
+import { TimedOut } from '../../../gateway/upstreams/transport/upstream-response.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startFakeNode } from '../../support/fake-node.ts';
+import { simulateTime } from '../../support/simulate-time.ts';
+
+const simulated = simulateTime();
+const DEADLINE_MS = 5_000;
+
+function begin(turns: LargeTurns, owner: Account, deadlines = new Deadlines()) {
+  const [controller, resolve, reject] = [
+    { aborted: false, paused: false, reason: null, pause: vi.fn(), resume: vi.fn(), abort: vi.fn() },
+    vi.fn<(response: HttpResponse) => void>(),
+    vi.fn<(reason: unknown) => void>(),
+  ];
+  const cancellation = new Cancellation(owner);
+  const turn = turns.turnOf(owner);
+  // prettier-ignore
+  const exchange = new HttpExchange(
+    resolve, reject, { responseMaxBytes: Infinity }, clock.now() + DEADLINE_MS, deadlines, cancellation, undefined, undefined, turn,
+  );
+  controller.abort.mockImplementation((reason: Error) => {
+    exchange.onResponseError(controller, reason);
+  });
+  exchange.onRequestStart(controller);
+  exchange.onResponseStart(controller, 200, {});
+  return { exchange, controller, turn, cancellation, resolve, reject };
+}
+
+const large = Buffer.alloc(TURN_OVER_BYTES + 1);
+const small = Buffer.alloc(TURN_OVER_BYTES);
+
+it('a large response waits, unread, until the earlier one of its owner is checked', async () => {
+  const time = simulated();
+  const turns = new LargeTurns();
+  const [one, other] = [new Account('one'), new Account('other')];
+  const [first, second, third, fourth] = [one, one, one, other].map((owner) => begin(turns, owner));
+  const receive = (response: typeof first, chunk = large): void => {
+    response?.exchange.onResponseData(response.controller, chunk);
+  };
+  receive(first);
+  receive(second, small);
+  receive(third);
+  receive(fourth);
+  const paused = (): number[] =>
+    [first, second, third, fourth].map(
+      (it) => (it?.controller.pause.mock.calls.length ?? 0) - (it?.controller.resume.mock.calls.length ?? 0),
+    );
+  expect(paused()).toEqual([0, 0, 1, 0]);
+  receive(second, Buffer.alloc(1));
+  expect(paused()).toEqual([0, 1, 1, 0]);
+  first?.exchange.onResponseEnd();
+  await time.advance(1);
+  expect(paused()).toEqual([0, 1, 1, 0]);
+  first?.turn?.end();
+  await time.advance(1);
+  expect(paused()).toEqual([0, 1, 0, 0]);
+  // Its caller leaves: the next one waits for it no longer.
+  third?.cancellation.cancel();
+  third?.turn?.end();
+  await time.advance(1);
+  expect(paused()).toEqual([0, 0, 0, 0]);
+});
+
+it('a large response that waits ends at the deadline of its call, which is no failure of the upstream', async () => {
+  const time = simulated();
+  const turns = new LargeTurns();
+  const [owner, deadlines] = [new Account('one'), new Deadlines()];
+  const [first, second] = [begin(turns, owner), begin(turns, owner, deadlines)];
+  for (const { exchange, controller } of [first, second]) exchange.onResponseData(controller, large);
+  await time.advance(DEADLINE_MS + 10);
+  const reason = second.reject.mock.calls[0]?.[0];
+  expect(reason).toBeInstanceOf(TimedOut);
+  expect(reason).toMatchObject({ isCallerTimeout: true });
+  second.turn?.end();
+  first.turn?.end();
+  await time.advance(1);
+  expect(second.controller.resume).not.toHaveBeenCalled();
+  const next = begin(turns, owner);
+  next.exchange.onResponseData(next.controller, large);
+  expect(next.controller.pause).not.toHaveBeenCalled();
+});
+
+it('large responses of one owner arrive one after the other, and whole', async () => {
+  const responses = { eth_getCode: `0x${'00'.repeat(8_000_000)}`, eth_chainId: '0x7' };
+  const node = await startFakeNode({ chainId: 7, responses });
+  const upstream = new HttpUpstream({ url: node.url, headers: {}, connections: 8, responseMaxBytes: 20_000_000 });
+  onTestFinished(async () => {
+    await upstream.close();
+    await node.close();
+  });
+  const turns = new LargeTurns();
+  const owner = new Account('one');
+  const lengths: number[] = [];
+  const send = async (method: string, of = owner): Promise<() => void> => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [] });
+    const largeTurn = turns.turnOf(of);
+    const sent = { body, deadline: Infinity, largeTurn };
+    const { length } = (await upstream.post(sent, new Cancellation(of))).body;
+    if (of === owner && length > TURN_OVER_BYTES) lengths.push(length);
+    return () => largeTurn?.end();
+  };
+  const all = Array.from({ length: 4 }, () => send('eth_getCode'));
+  const ends: (() => void)[] = [];
+  for (const one of all) void one.then((end) => ends.push(end));
+  await send('eth_getCode', new Account('other'));
+  await eventually(() => lengths.length > 0);
+  for (let turn = 1; turn <= all.length; turn++) {
+    for (let call = 0; call < 20; call++) await send('eth_chainId');
+    expect(lengths).toHaveLength(turn);
+    ends[turn - 1]?.();
+    if (turn < all.length) await eventually(() => lengths.length > turn);
+  }
+  expect(Math.min(...lengths)).toBeGreaterThan(16_000_000);
+});
