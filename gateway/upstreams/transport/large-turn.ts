@@ -23,6 +23,8 @@ export class LargeTurn {
   readonly #owner: Account;
   #hasBegun = false;
   #hasEnded = false;
+  /** The wait for the turn. Defined from then on. */
+  #waiting: Promise<boolean> | undefined;
 
   constructor(gate: Gate, owner: Account) {
     this.#gate = gate;
@@ -30,13 +32,15 @@ export class LargeTurn {
   }
 
   /**
+   * Takes the turn, once: bytes that were read before a pause may call it again.
    * @returns undefined if it begins at once; else a promise of whether it has not ended meanwhile
    * @throws TimedOut at the deadline, Cancelled (rejects with it)
    */
   begin(deadline: number, cancellation: Cancellation | undefined): Promise<boolean> | undefined {
     if (this.#hasBegun || this.#hasEnded) return undefined;
+    if (this.#waiting !== undefined) return this.#waiting;
     this.#hasBegun = this.#gate.tryEnter(this.#owner);
-    return this.#hasBegun ? undefined : this.#wait(deadline, cancellation);
+    return this.#hasBegun ? undefined : (this.#waiting = this.#wait(deadline, cancellation));
   }
 
   async #wait(deadline: number, cancellation: Cancellation | undefined): Promise<boolean> {

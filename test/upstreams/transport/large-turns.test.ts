@@ -120,3 +120,18 @@ it('large responses of one owner arrive one after the other, and whole', async (
   }
   expect(Math.min(...lengths)).toBeGreaterThan(16_000_000);
 });
+
+it('a response that receives more bytes while it waits takes one turn', async () => {
+  const time = simulated();
+  const turns = new LargeTurns();
+  const owner = new Account('one');
+  const [first, second, third] = [begin(turns, owner), begin(turns, owner), begin(turns, owner)];
+  first.exchange.onResponseData(first.controller, large);
+  second.exchange.onResponseData(second.controller, large);
+  second.exchange.onResponseData(second.controller, Buffer.alloc(1));
+  first.turn?.end();
+  await time.advance(1);
+  second.turn?.end();
+  third.exchange.onResponseData(third.controller, large);
+  expect(third.controller.pause).not.toHaveBeenCalled();
+});
