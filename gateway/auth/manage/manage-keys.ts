@@ -5,7 +5,7 @@ import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { entriesOf } from '../permissions/field-formats.ts';
 import { parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
-import { noPlans, withPlan, type PlanSource } from '../permissions/plans.ts';
+import { withPlan, type PlanSource } from '../permissions/plans.ts';
 import { withNewSecret } from '../permissions/secrets.ts';
 import {
   algorithmOf,
@@ -59,7 +59,7 @@ export class KeyManager {
    * @param methods names of the spec's methods, to warn of other names in permissions; undefined: no warnings
    * @param by operator in the audit log; default: the account that runs this process
    */
-  constructor(store: KeyStore, methods?: readonly string[], by = currentUser(), plans = noPlans) {
+  constructor(store: KeyStore, plans: PlanSource, methods?: readonly string[], by = currentUser()) {
     this.#store = store;
     this.#methods = methods;
     this.#by = by;
@@ -175,6 +175,8 @@ export class KeyManager {
   async rotate(id: string, graceMs: number): Promise<CreatedKey> {
     const record = await this.show(id);
     const { name, permissions } = record;
+    // A plan that is not known here is an error of its own: the key may be active in the gateways.
+    withPlan(permissions ?? {}, this.plans);
     if (!isActive(record, this.plans))
       throw new KeyOperationError('inactive', `The key ${id} is not active`, 'create a new key');
     const key = makeKey();

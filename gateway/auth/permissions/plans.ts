@@ -6,8 +6,6 @@ export type Plans = Readonly<Record<string, PermissionTexts>>;
 /** Reads the plans when a key has one. */
 export type PlanSource = () => Plans;
 
-export const noPlans: PlanSource = () => ({});
-
 /**
  * Permissions of a key together with those of its plan, which its own replace field by field.
  * @throws InvalidPermissionsError if there is no such plan; the error of `plans`
