@@ -7,10 +7,7 @@ import type { Settings } from '../config/settings.ts';
 /** Bound of the last export: a collector that cannot be reached does not delay the stop of the gateway. */
 const MAX_LAST_EXPORT_MS = 1_000;
 
-type ExportSettings = Pick<
-  Settings,
-  'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' | 'OTEL_SDK_DISABLED'
->;
+type ExportSettings = Pick<Settings, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'>;
 
 /**
  * Exports the spans of this process by OTLP, if a setting names an endpoint. The packages of OpenTelemetry read the `OTEL_*`
@@ -19,7 +16,7 @@ type ExportSettings = Pick<
  */
 export async function startSpanExport(settings: ExportSettings, log: Log): Promise<(() => Promise<void>) | undefined> {
   const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: ofTraces, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint = ofTraces } = settings;
-  if (endpoint === undefined || settings.OTEL_SDK_DISABLED === 'true') return undefined;
+  if (endpoint === undefined) return undefined;
   const [sdk, { OTLPTraceExporter }, { defaultResource, detectResources, envDetector, resourceFromAttributes }] =
     await Promise.all([
       import('@opentelemetry/sdk-trace-node'),
