@@ -216,16 +216,17 @@ export class KeyManager {
   async revokeAll(ids: readonly string[]): Promise<RevokedKeys> {
     const wanted = [...new Set(ids)];
     const revoke = await this.#store.revoker(wanted);
-    const [revoked, failed]: [KeyRecord[], FailedRevocation[]] = [[], []];
+    const outcomes: PromiseSettledResult<KeyRecord>[] = [];
     for (let from = 0; from < wanted.length; from += MAX_CONCURRENT) {
       await timeSlicer.next();
       const some = wanted.slice(from, from + MAX_CONCURRENT);
-      const outcomes = await Promise.allSettled(some.map(async (id) => this.#revoked(id, await revoke(id))));
-      for (const [index, outcome] of outcomes.entries())
-        if (outcome.status === 'fulfilled') revoked.push(outcome.value);
-        else if (outcome.reason instanceof StoreError) failed.push({ id: some[index] ?? '', error: outcome.reason });
-        else throw outcome.reason;
+      outcomes.push(...(await Promise.allSettled(some.map(async (id) => this.#revoked(id, await revoke(id))))));
     }
+    const [revoked, failed]: [KeyRecord[], FailedRevocation[]] = [[], []];
+    for (const [index, outcome] of outcomes.entries())
+      if (outcome.status === 'fulfilled') revoked.push(outcome.value);
+      else if (outcome.reason instanceof StoreError) failed.push({ id: wanted[index] ?? '', error: outcome.reason });
+      else throw outcome.reason;
     return { revoked, failed };
   }
 
