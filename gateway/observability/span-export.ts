@@ -30,6 +30,12 @@ export async function startSpanExport(settings: ExportSettings, log: Log): Promi
     resource: named.merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new sdk.BatchSpanProcessor(exporter)],
   });
+  // `register` does not report that the process has another provider already.
+  if (!trace.setGlobalTracerProvider(provider)) {
+    log.warn('spans are exported by the SDK that this process has loaded, not by the settings: remove the SDK file');
+    await provider.shutdown();
+    return undefined;
+  }
   // Spans get their parents as arguments, so that no context follows asynchronous calls, which costs CPU.
   provider.register({ contextManager: null });
   return async () => {
@@ -54,8 +60,13 @@ function logOutages(exporter: SpanExporter, log: Log): void {
   };
 }
 
-/** The status of an HTTP response, or the code of a network error. */
+/**
+ * The status of an HTTP response that is not retried, or the code of a network error. Of 429, 502, 503 and 504 the exporter has no
+ * status, and of a timeout it has no code.
+ */
 function codeOf(error: Error): string {
   const { code } = error as { code?: unknown };
-  return typeof code === 'number' ? `status ${code}` : errorCode(error);
+  if (typeof code === 'number') return `status ${code}`;
+  if (error.name === 'OTLPExporterError') return 'status 429, 502, 503 or 504';
+  return error.name === 'Error' && code === undefined ? 'timeout or other error' : errorCode(error);
 }
