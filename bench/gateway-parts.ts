@@ -53,6 +53,7 @@ export async function openParts(folder: string) {
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: 60,
     bounds: processBounds,
+    isFirstWorker: () => true,
     auth: readAuth(content),
     log,
   });

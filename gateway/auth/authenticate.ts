@@ -9,6 +9,7 @@ import { expiringEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import type { ProcessBounds } from '../config/process-bounds.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { addressGroup } from './formats/address-group.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import { InvalidPermissionsError } from './permissions/permissions.ts';
@@ -48,6 +49,8 @@ export interface AuthenticatorOptions {
   readonly bounds: ProcessBounds;
   /** Of the workers that serve each account together; undefined: this is the only one. */
   readonly leases?: SlotLeases | undefined;
+  /** Whether this worker logs what concerns all keys. */
+  readonly isFirstWorker: () => boolean;
   readonly log: Log;
 }
 
@@ -89,6 +92,7 @@ export class Authenticator {
     maxWaitMs: MAX_LIMITED_WAIT_MS,
     rejection: () => new RpcError('unknown-key-limit', undefined, { retryAfterS: GUESS_WINDOW_MS / 1_000 }),
   });
+  readonly #isFirstWorker: () => boolean;
   readonly #log: Log;
   readonly #accounts: KeyAccounts;
   readonly #keyHeaders: boolean;
@@ -102,6 +106,7 @@ export class Authenticator {
   constructor(store: KeyStore, options: AuthenticatorOptions) {
     this.#store = store;
     this.#bounds = options.bounds;
+    this.#isFirstWorker = options.isFirstWorker;
     this.#log = options.log;
     this.#accounts = new KeyAccounts(options.leases);
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
@@ -132,7 +137,10 @@ export class Authenticator {
     this.#auth = auth;
     if (before !== undefined && !isDeepStrictEqual(auth.plans, before.plans)) {
       this.#changed(undefined);
-      void this.#logRemovedPlans(Object.keys(before.plans).filter((name) => !Object.hasOwn(auth.plans, name)));
+      const isOfKeys = (plans: Plans, name: string): boolean =>
+        Object.hasOwn(plans, name) && plans[name]?.['team'] === undefined;
+      const removed = Object.keys(before.plans).filter((name) => !isOfKeys(auth.plans, name));
+      if (this.#isFirstWorker()) void this.#logPlanChange(removed);
     }
     this.#keyTokens = new KeyTokens(auth.keyTokens);
     const { issuer } = auth;
@@ -358,17 +366,27 @@ export class Authenticator {
     }
   }
 
-  /** Logs the ids of keys whose calls are rejected from now on. */
-  async #logRemovedPlans(removed: readonly string[]): Promise<void> {
+  /** Logs the ids of keys whose calls are rejected from now on. @param removed names of plans */
+  async #logPlanChange(removed: readonly string[]): Promise<void> {
+    if (!this.#store.isAvailable)
+      this.#log.warn(
+        'plans changed: cached keys keep the former ones until Redis is available, KEY_STALE_MAX_S at most',
+      );
     if (removed.length === 0) return;
     // If the store fails, each lookup of such a key logs it.
     const records = await this.#store.entries().catch(() => new Map<string, KeyRecord>());
-    const named = [...records.values()].filter(
-      ({ permissions, revokedAt }) => revokedAt === undefined && removed.includes(permissions?.['plan'] ?? ''),
-    );
+    const named: KeyRecord[] = [];
+    for (const record of records.values()) {
+      await timeSlicer.next();
+      const { permissions, revokedAt } = record;
+      if (revokedAt === undefined && removed.includes(permissions?.['plan'] ?? '')) named.push(record);
+    }
     if (named.length === 0) return;
     const keys = named.slice(0, MAX_LOGGED_KEYS).map(({ id }) => id);
-    this.#log.error({ plans: removed, keys, count: named.length }, 'keys rejected: their plan is not in auth.yaml');
+    this.#log.error(
+      { plans: removed, keys, count: named.length },
+      'keys rejected: their plan is not in auth.yaml, or has a team',
+    );
   }
 
   #isUsable(record: KeyRecord): boolean {

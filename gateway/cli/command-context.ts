@@ -1,11 +1,11 @@
 import { openImportedStore } from '../backup/former-files.ts';
 import { KeyManager } from '../auth/manage/manage-keys.ts';
-import type { Plans } from '../auth/permissions/plans.ts';
+import type { PlanSource } from '../auth/permissions/plans.ts';
 import { KeyStore } from '../auth/stores/key-store.ts';
 import { readAuth } from '../auth/tokens/read-auth.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
-import { readFolder } from '../network-files/load-networks.ts';
+import { NetworkFilesError, readFolder } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import type { Store } from '../store/store.ts';
@@ -55,17 +55,30 @@ export async function withStores(
   const store = await openImportedStore(settings(), log, OPEN_TIMEOUT_MS, isKeyCommand);
   try {
     const keys = new KeyStore(store, log);
-    let read: Plans | undefined;
-    // Read for keys with a plan only: an invalid file stops no other operation.
-    const plans = (): Plans => (read ??= readAuth(readFolder(settings().NETWORKS_DIR), false).plans);
+    let read: PlanSource | undefined;
+    // Read once, and for keys with a plan only: an invalid file stops no other operation.
+    const plans: PlanSource = () => (read ??= readPlans(settings()))();
     await work({
       store,
       keys,
       usage: new UsageStore(store, log),
-      manager: new KeyManager(keys, methodNames, undefined, plans),
+      manager: new KeyManager(keys, plans, methodNames),
     });
   } finally {
     await store.close();
+  }
+}
+
+/** Reads the plans of auth.yaml. The source throws the error of an invalid file. */
+function readPlans({ NETWORKS_DIR: folder }: Settings): PlanSource {
+  try {
+    const { plans } = readAuth(readFolder(folder), false);
+    return () => plans;
+  } catch (error) {
+    if (!(error instanceof NetworkFilesError)) throw error;
+    return () => {
+      throw error;
+    };
   }
 }
 

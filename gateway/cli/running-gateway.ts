@@ -229,15 +229,18 @@ async function readJson(response: Response): Promise<unknown> {
 /** The uptime of each network, by slug. @throws GatewayError */
 async function readUptimes(address: string, { networks }: Readiness, range: string): Promise<Uptimes> {
   const uptimes: Record<string, number | null> = {};
-  for (const slug of Object.keys(networks)) {
+  const slugs = Object.keys(networks);
+  for (const slug of slugs) {
     const url = `${address}/${slug}/history.json?range=${encodeURIComponent(range)}`;
     const response = await request(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (response.status === 404)
-      throw new GatewayError(`no history at ${address}: set --url to the port with the status page (STATUS_PAGE)`);
+    // The network was removed meanwhile; or, if no network has a history, the address is not the one of the page.
+    if (response.status === 404) continue;
     const { uptime = null, error } = (await readJson(response)) as HistoryResponse;
     if (!response.ok) throw new GatewayError(rejectionText(response.status, error?.message), exitCodes.failed.code);
     uptimes[slug] = uptime;
   }
+  if (slugs.length > 0 && Object.keys(uptimes).length === 0)
+    throw new GatewayError(`no history at ${address}: set --url to the port with the status page (STATUS_PAGE)`);
   return uptimes;
 }
 

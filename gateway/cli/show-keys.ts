@@ -43,7 +43,9 @@ export function usageText(rows: readonly UsageRow[], format: ListOptions): strin
 
 function stateOf(record: KeyRecord, plans: PlanSource): string {
   if (record.revokedAt !== undefined) return `revoked ${shortTime(record.revokedAt)}`;
-  if (problemsIn(record, plans).length > 0) return 'rejected: its record is invalid';
+  const [problem] = problemsIn(record, plans);
+  if (problem?.startsWith('plan: ') === true) return 'its plan is not found in NETWORKS_DIR';
+  if (problem !== undefined) return 'rejected: its record is invalid';
   const end = record.permissions?.['expiresAt'];
   if (hasExpired(record)) return `expired ${shortTime(end ?? '')}`;
   const state = record.development === true ? 'development' : 'active';

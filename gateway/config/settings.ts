@@ -109,6 +109,12 @@ const table = {
     isSecret: true,
     meaning: 'Headers of exports: `name=value`, separated by commas',
   },
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: {
+    type: 'string',
+    default: undefined,
+    isSecret: true,
+    meaning: 'More headers of exports, which replace those of the same name',
+  },
   OTEL_EXPORTER_OTLP_PROTOCOL: { type: ['http/protobuf'], default: 'http/protobuf', meaning: 'Protocol of exports' },
   OTEL_TRACES_SAMPLER: {
     type: [
@@ -225,6 +231,7 @@ const table = {
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls in progress to finish at shutdown' },
 } as const satisfies Record<string, SettingRow>;
 
+type Env = Readonly<Record<string, string | undefined>>;
 type Table = typeof table;
 type SettingValue<R extends SettingRow> = R['type'] extends 'port' | 'count' | 'amount' | 'ratio' ? number : string;
 export type Settings = {
@@ -280,16 +287,28 @@ export function partOf(bound: number, workers: number): number {
 /** Settings with credentials of the gateway itself. Network files cannot use them: they would be sent to an upstream. */
 export const secretSettings = new Set(settingRows.filter(({ isSecret }) => isSecret).map(({ name }) => name));
 
+/** Whether spans are exported. Otherwise variables of OpenTelemetry are not read: they may be for other programs. */
+function exportsSpans(env: Env): boolean {
+  const {
+    OTEL_EXPORTER_OTLP_ENDPOINT: all,
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: ofTraces,
+    OTEL_SDK_DISABLED = '',
+  } = env;
+  return ((all ?? '') !== '' || (ofTraces ?? '') !== '') && OTEL_SDK_DISABLED.toLowerCase() !== 'true';
+}
+
 /**
  * Reads the settings from an environment. An empty value counts as unset.
  * @throws SettingsError with all errors at once
  */
-export function readSettings(env: Record<string, string | undefined>): Settings {
+export function readSettings(env: Env): Settings {
   const problems: string[] = [];
   const settings: Record<string, string | number | undefined> = {};
   for (const row of settingRows) {
-    const given = env[row.name];
-    settings[row.name] = given === undefined || given === '' ? row.default : parseSetting(row, given, problems);
+    const given = row.name === 'OTEL_SDK_DISABLED' ? env[row.name]?.toLowerCase() : env[row.name];
+    const isUnused = row.name.startsWith('OTEL_') && !exportsSpans(env);
+    settings[row.name] =
+      given === undefined || given === '' || isUnused ? row.default : parseSetting(row, given, problems);
   }
   for (const [name, successor] of Object.entries(formerSettings)) {
     if ((env[name] ?? '') !== '') problems.push(`${name} is no setting any more: ${successor}`);

@@ -136,7 +136,7 @@ export class Limiter {
     } catch (error) {
       throw storeUnreachable(sums.link?.reportFailure(error) ?? error);
     }
-    if (account !== undefined) addDeltas(state, account.unsent, 1, currentMoment());
+    if (account !== undefined) addDeltas(state, account.unsent, 1, { now: clock.now(), date });
     return quotasOf(state, limits, date);
   }
 

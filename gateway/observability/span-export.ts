@@ -7,10 +7,7 @@ import type { Settings } from '../config/settings.ts';
 /** Bound of the last export: a collector that cannot be reached does not delay the stop of the gateway. */
 const MAX_LAST_EXPORT_MS = 1_000;
 
-type ExportSettings = Pick<
-  Settings,
-  'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' | 'OTEL_SDK_DISABLED'
->;
+type ExportSettings = Pick<Settings, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'>;
 
 /**
  * Exports the spans of this process by OTLP, if a setting names an endpoint. The packages of OpenTelemetry read the `OTEL_*`
@@ -19,7 +16,7 @@ type ExportSettings = Pick<
  */
 export async function startSpanExport(settings: ExportSettings, log: Log): Promise<(() => Promise<void>) | undefined> {
   const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: ofTraces, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint = ofTraces } = settings;
-  if (endpoint === undefined || settings.OTEL_SDK_DISABLED === 'true') return undefined;
+  if (endpoint === undefined) return undefined;
   const [sdk, { OTLPTraceExporter }, { defaultResource, detectResources, envDetector, resourceFromAttributes }] =
     await Promise.all([
       import('@opentelemetry/sdk-trace-node'),
@@ -33,6 +30,12 @@ export async function startSpanExport(settings: ExportSettings, log: Log): Promi
     resource: named.merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new sdk.BatchSpanProcessor(exporter)],
   });
+  // `register` does not report that the process has another provider already.
+  if (!trace.setGlobalTracerProvider(provider)) {
+    log.warn('spans are exported by the SDK that this process has loaded, not by the settings: remove the SDK file');
+    await provider.shutdown();
+    return undefined;
+  }
   // Spans get their parents as arguments, so that no context follows asynchronous calls, which costs CPU.
   provider.register({ contextManager: null });
   return async () => {
@@ -57,8 +60,13 @@ function logOutages(exporter: SpanExporter, log: Log): void {
   };
 }
 
-/** The status of an HTTP response, or the code of a network error. */
+/**
+ * The status of an HTTP response that is not retried, or the code of a network error. Of 429, 502, 503 and 504 the exporter has no
+ * status, and of a timeout it has no code.
+ */
 function codeOf(error: Error): string {
   const { code } = error as { code?: unknown };
-  return typeof code === 'number' ? `status ${code}` : errorCode(error);
+  if (typeof code === 'number') return `status ${code}`;
+  if (error.name === 'OTLPExporterError') return 'status 429, 502, 503 or 504';
+  return error.name === 'Error' && code === undefined ? 'timeout or other error' : errorCode(error);
 }

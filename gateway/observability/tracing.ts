@@ -13,6 +13,9 @@ const successOutcomes: ReadonlySet<string> = new Set([
   'caller-left',
 ]);
 
+/** Maximum length of a request id in a span: up to 2,048 spans wait for the collector, and no memory budget counts them. */
+const MAX_ID_LENGTH = 100;
+
 /** Creates a span for each call and each attempt, which span-export.ts exports. */
 export class CallTracing implements RecordPrinter {
   readonly #tracer: Tracer;
@@ -106,10 +109,11 @@ function rpc(method: string): Attributes {
   return { 'rpc.system.name': 'jsonrpc', 'rpc.method': method, 'jsonrpc.protocol.version': '2.0' };
 }
 
-/** Attributes of the request id: none for notifications and for the id null. @param id as JSON text */
+/** Attributes of the request id: none for notifications, for the id null and for a long id. @param id as JSON text */
 function requestId(id: string | undefined): Attributes {
-  if (id === undefined || id === 'null') return {};
-  return { 'jsonrpc.request.id': id.startsWith('"') ? (JSON.parse(id) as string) : id };
+  if (id === undefined || id === 'null' || id.length > MAX_ID_LENGTH) return {};
+  // A number is copied: a slice would retain the whole body in V8. JSON.parse copies strings.
+  return { 'jsonrpc.request.id': id.startsWith('"') ? (JSON.parse(id) as string) : Buffer.from(id).toString() };
 }
 
 function end(span: Span, outcome: string): void {

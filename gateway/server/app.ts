@@ -209,7 +209,7 @@ async function openState({ settings, log, link, bounds, auth, isFirstWorker, onC
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
     allowDevelopmentKeys: isDevelopment(settings),
     keyHeaders: settings.KEY_HEADERS === 'on',
-    ...{ bounds, auth, leases, log },
+    ...{ bounds, auth, leases, isFirstWorker, log },
   });
   onClose(() => {
     authenticator.close();

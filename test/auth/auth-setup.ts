@@ -29,7 +29,7 @@ export function makeAuth(store: OpenKeys, options: Partial<AuthenticatorOptions>
   cleanups.push(() => store.close());
   const auth = readAuth({ files: [] });
   const bounds = { ...processBounds, unknownKeysMax: 20 };
-  const defaults = { keyStaleMaxS: 3600, bounds, auth, log: silent };
+  const defaults = { keyStaleMaxS: 3600, bounds, auth, isFirstWorker: () => true, log: silent };
   const authenticator = new Authenticator(store, { ...defaults, ...options });
   const attempt = async (key: string, fromAddress = address): Promise<'valid' | Reason> => {
     try {

@@ -1,6 +1,9 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { readAuth } from '../../gateway/auth/tokens/read-auth.ts';
+import { openKeys } from '../support/open-keys.ts';
+import { makeAuth } from './auth-setup.ts';
 import { eventually } from '../support/eventually.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -73,7 +76,7 @@ it('keys whose plan is removed are rejected and named in the log, until the plan
   await savePlans(undefined);
   expect(await statusOf(key)).toBe(401);
   const id = keyIdOf(digestOf(key));
-  await eventually(() => log.includes('"msg":"keys rejected: their plan is not in auth.yaml"'));
+  await eventually(() => log.includes('"msg":"keys rejected: their plan is not in auth.yaml, or has a team"'));
   expect(log).toContain(`"plans":["free"],"keys":["${id}"],"count":1`);
   expect(await admin('GET', `/keys/${id}`)).toMatchObject({
     state: 'invalid',
@@ -81,6 +84,22 @@ it('keys whose plan is removed are rejected and named in the log, until the plan
   });
   await savePlans(free(['eth']));
   expect(await statusOf(key)).toBe(200);
+});
+
+it('a plan with a team is for tokens: a key with it is rejected, named in the log, and not created', async () => {
+  const key = await addKey({ plan: 'free' });
+  await savePlans(free(['eth'], { team: 'acme' }));
+  expect(await statusOf(key)).toBe(401);
+  await eventually(() => log.includes(`"plans":["free"],"keys":["${keyIdOf(digestOf(key))}"],"count":1`));
+  const message = 'plan: expected a plan without team, which only tokens may have: write the team at the key';
+  expect(await admin('GET', `/keys/${keyIdOf(digestOf(key))}`)).toMatchObject({
+    state: 'invalid',
+    mistakes: [message],
+  });
+  expect(await admin('POST', '/keys', { name: 'a', permissions: { plan: 'free' } })).toEqual({
+    status: 400,
+    error: { field: 'permissions.plan', message },
+  });
 });
 
 it('the admin API lists and accepts the plans of auth.yaml only, and a field that the plan completes', async () => {
@@ -96,4 +115,12 @@ it('the admin API lists and accepts the plans of auth.yaml only, and a field tha
   expect(await admin('POST', '/keys', burst)).toMatchObject({ status: 400 });
   await savePlans(free(['eth'], { rate: 2 }));
   expect(await admin('POST', '/keys', burst)).toMatchObject({ status: 201 });
+});
+
+it('a change of plans while the key store is unavailable is logged: cached keys keep the former ones', () => {
+  let warnings = '';
+  const lines = pino({ base: null }, { write: (line: string) => void (warnings += line) });
+  const { authenticator } = makeAuth(openKeys({ REDIS_URL: 'redis://127.0.0.1:1' }), { log: lines });
+  authenticator.configure({ ...readAuth({ files: [] }), plans: { free: { rate: '1' } } });
+  expect(warnings).toContain('"msg":"plans changed: cached keys keep the former ones until Redis is available');
 });

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { KeyManager } from '../../gateway/auth/manage/manage-keys.ts';
 import { openKeys, type OpenKeys } from '../support/open-keys.ts';
+import { noPlans } from '../support/no-plans.ts';
 import { CommandFolder } from '../support/command-folder.ts';
 
 const createdAt = '2026-01-02T03:04:05.678Z';
@@ -44,5 +46,15 @@ describe('many keys', () => {
     } finally {
       await place.close();
     }
+  });
+
+  it('are all revoked, also after an error that is no failure of the store', async () => {
+    const ids = await addKeys(120);
+    const defect = new TypeError('a defect');
+    const audit = store.audit.bind(store);
+    store.audit = (entry) => (entry.key === ids[0] ? Promise.reject(defect) : audit(entry));
+    await expect(new KeyManager(store, noPlans).revokeAll(ids)).rejects.toBe(defect);
+    const records = [...(await store.entries()).values()];
+    expect(records.filter(({ revokedAt }) => revokedAt !== undefined)).toHaveLength(120);
   });
 });

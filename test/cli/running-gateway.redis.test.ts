@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { runCurlLine } from '../e2e/curl.ts';
 import { CommandFolder } from '../support/command-folder.ts';
@@ -156,6 +157,20 @@ describe('other commands for operators', () => {
   it('create the file of secrets for its owner only', async () => {
     await place.run(['networks', 'add', '8453', '--provider', 'alchemy']);
     expect(statSync(join(place.folder, 'gateway.env')).mode & 0o777).toBe(0o600);
+  });
+
+  it('show the uptimes of other networks if one is removed meanwhile', async () => {
+    const network = { upstreams: 1, up: 1, failing: {} };
+    const configuration = { digest: '', loadedAt: '', refused: null };
+    const readiness = { ready: true, keyStore: {}, configuration, networks: { removed: network, main: network } };
+    const server = createServer(({ url = '' }, response) => {
+      response.statusCode = url.startsWith('/removed') ? 404 : 200;
+      response.end(JSON.stringify(url === '/readyz' ? readiness : { uptime: 0.5 }));
+    });
+    await new Promise<void>((resolve) => server.listen(Number(env['OPS_PORT']), '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { code, stdout } = await place.run(['status', '--uptime', '30d', '--json'], env);
+    expect([code, JSON.parse(stdout)]).toEqual([0, { ...readiness, uptime: { main: 0.5 } }]);
   });
 
   it('create a key with its URL and a line that calls it', async () => {

@@ -3,6 +3,8 @@ import { isDevelopment, readSettings, settingRows, SettingsError } from '../../g
 
 const namesOf = (type: string): string[] => settingRows.filter((row) => row.type === type).map(({ name }) => name);
 const levels = 'fatal, error, warn, info, debug, trace, silent';
+/** The settings `OTEL_…` are read only if spans are exported. */
+const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector' };
 const wholeNumber = 'expected a whole number from 1 to 1000000000';
 
 describe('a setting that is not set', () => {
@@ -38,7 +40,7 @@ describe('a setting that is not set', () => {
 
 describe('a setting that is set', () => {
   it.each(namesOf('string'))('%s is used unchanged', (name) => {
-    expect(readSettings({ [name]: ' some text ' })).toMatchObject({ [name]: ' some text ' });
+    expect(readSettings({ ...collector, [name]: ' some text ' })).toMatchObject({ [name]: ' some text ' });
   });
 
   it('CACHE_REDIS_URL requires the cache in memory', () => {
@@ -102,9 +104,25 @@ describe('a setting that is set', () => {
 
   it.each(namesOf('ratio'))('%s is a number from 0 to 1', (name) => {
     for (const [given, ratio] of Object.entries({ '0': 0, '0.01': 0.01, '1': 1 }))
-      expect(readSettings({ [name]: given })).toMatchObject({ [name]: ratio });
+      expect(readSettings({ ...collector, [name]: given })).toMatchObject({ [name]: ratio });
     for (const given of ['10', '1.1', '-0.5', '1e-3', '5 %'])
-      expect(() => readSettings({ [name]: given })).toThrow(`${name}: expected a number from 0 to 1`);
+      expect(() => readSettings({ ...collector, [name]: given })).toThrow(`${name}: expected a number from 0 to 1`);
+  });
+
+  it.each([{ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, { OTEL_TRACES_SAMPLER: 'xray' }, { OTEL_TRACES_SAMPLER_ARG: '5' }])(
+    'the variable of OpenTelemetry is an error only if spans are exported: %j',
+    (env) => {
+      expect(readSettings(env)).toEqual(readSettings({}));
+      expect(readSettings({ ...collector, ...env, OTEL_SDK_DISABLED: 'True' })).toEqual(readSettings({}));
+      const [name = ''] = Object.keys(env);
+      expect(() => readSettings({ ...collector, ...env })).toThrow(`${name}: expected`);
+      expect(() => readSettings({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a', ...env })).toThrow(name);
+    },
+  );
+
+  it('OTEL_SDK_DISABLED may be false in any case', () => {
+    expect(readSettings({ ...collector, OTEL_SDK_DISABLED: 'False' })).toMatchObject(collector);
+    expect(() => readSettings({ ...collector, OTEL_SDK_DISABLED: '1' })).toThrow('expected one of false, true');
   });
 
   it('QUOTAS_WITHOUT_REDIS may be open or closed, METRICS_PER_KEY and KEY_HEADERS off or on', () => {

@@ -126,7 +126,9 @@ describe('variables', () => {
 
   it('with a credential of the gateway are those that the environment has', () => {
     const ofWebhook = ['EVENTS_WEBHOOK_URL', 'EVENTS_WEBHOOK_SECRET'];
-    const ofExports = ['ENDPOINT', 'TRACES_ENDPOINT', 'HEADERS'].map((name) => `OTEL_EXPORTER_OTLP_${name}`);
+    const ofExports = ['ENDPOINT', 'TRACES_ENDPOINT', 'HEADERS', 'TRACES_HEADERS'].map(
+      (name) => `OTEL_EXPORTER_OTLP_${name}`,
+    );
     expect([...secretSettings]).toEqual([
       ...['ADMIN_TOKEN', 'ADMIN_TOKENS', 'REDIS_URL', ...ofWebhook, ...ofExports, 'CACHE_REDIS_URL'],
     ]);

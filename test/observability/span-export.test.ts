@@ -1,9 +1,12 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { trace } from '@opentelemetry/api';
 import { pino } from 'pino';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { network, startGateway } from '../support/gateway.ts';
+import { recordSpans } from './record-spans.ts';
 
 interface Export {
   readonly path: string | undefined;
@@ -11,13 +14,13 @@ interface Export {
   readonly body: Buffer;
 }
 
-/** Starts a collector of OTLP over HTTP, which answers with a status. @returns its address, and what it receives */
-async function openCollector(status: number): Promise<{ address: string; exports: Export[] }> {
+/** Starts a collector of OTLP over HTTP, which answers with a status, or never. @returns its address, and what it receives */
+async function openCollector(status: number | undefined): Promise<{ address: string; exports: Export[] }> {
   const exports: Export[] = [];
   const server = createServer((request, response) => {
     void buffer(request).then((body) => {
       exports.push({ path: request.url, headers: request.headers, body });
-      response.writeHead(status).end();
+      if (status !== undefined) response.writeHead(status).end();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -28,8 +31,8 @@ async function openCollector(status: number): Promise<{ address: string; exports
   return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/otlp`, exports };
 }
 
-/** Sends one call through a gateway with these settings, and stops it. @returns its log */
-async function callOnce(settings: Record<string, string>): Promise<string> {
+/** Sends one call through a gateway with these settings, and stops it. @param line of the log to wait for @returns its log */
+async function callOnce(settings: Record<string, string>, line = ''): Promise<string> {
   for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
   onTestFinished(() => {
     vi.unstubAllEnvs();
@@ -45,6 +48,7 @@ async function callOnce(settings: Record<string, string>): Promise<string> {
   const traceparent = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`;
   await gateway.post('test', '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}', { traceparent });
   await gateway.stop();
+  await eventually(() => log.includes(line));
   return log;
 }
 
@@ -129,4 +133,23 @@ it('a collector that rejects exports is logged once, without its address, and wi
   });
   expect(log).toContain('"error":"status 401","msg":"spans cannot be exported: those of this time are lost"');
   expect(log).not.toMatch(/127\.0\.0\.1|traces-secret/);
+});
+
+it.each([
+  { status: 503, error: 'status 429, 502, 503 or 504' },
+  { status: undefined, error: 'timeout or other error' },
+])('a collector that is overloaded or hangs is logged: %j', async ({ status, error }) => {
+  const { address } = await openCollector(status);
+  const line = `"error":"${error}","msg":"spans cannot be exported`;
+  const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: address, OTEL_EXPORTER_OTLP_TIMEOUT: '200' };
+  expect(await callOnce(settings, line)).toContain(line);
+});
+
+it('a provider of an SDK that is loaded already stays, and a warning is logged', async () => {
+  const spans = recordSpans();
+  const provider = trace.getTracerProvider();
+  const { address, exports } = await openCollector(200);
+  const log = await callOnce({ OTEL_EXPORTER_OTLP_ENDPOINT: address });
+  expect(log).toContain('remove the SDK file');
+  expect([exports, spans.length > 0, trace.getTracerProvider()]).toEqual([[], true, provider]);
 });

@@ -36,6 +36,18 @@ describe('if an SDK is loaded', () => {
     expect(JSON.stringify(spans)).not.toContain('127.0.0.1');
   });
 
+  it('an id of more than 100 characters is in no span: a caller cannot fill memory with ids', async () => {
+    const spans = recordSpans();
+    const { gateway } = await withNodes(1);
+    spans.length = 0;
+    const ids = ['"x"', `"${'x'.repeat(98)}"`, `"${'x'.repeat(99)}"`, '9'.repeat(100), '9'.repeat(101)];
+    for (const id of ids) await gateway.post('test', `{"jsonrpc":"2.0","id":${id},"method":"eth_chainId","params":[]}`);
+    expect(spans.map(({ attributes }) => attributes['jsonrpc.request.id'])).toEqual([
+      ...['x', 'x'.repeat(98), undefined],
+      ...['9'.repeat(100), undefined],
+    ]);
+  });
+
   it('the span of an error has its code and reason, over WebSocket too', async () => {
     const spans = recordSpans();
     const { gateway } = await withNodes(1);

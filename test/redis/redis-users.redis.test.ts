@@ -14,6 +14,7 @@ import { openUsage } from '../usage/open-usage.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { sendCommand, startRedis, type RedisServer } from '../support/redis.ts';
+import { noPlans } from '../support/no-plans.ts';
 
 /** The commands of docs/scaling.md that create the users, by name. */
 const page = readFileSync(join(packageRoot, 'docs/scaling.md'), 'utf8');
@@ -36,7 +37,7 @@ beforeAll(async () => {
   await redis.cli('ACL', 'SETUSER', 'default', 'resetpass', '>other');
   node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
   operator = openKeys({ REDIS_URL: urlOf('operator') });
-  manager = new KeyManager(operator);
+  manager = new KeyManager(operator, noPlans);
   await operator.store.waitUntilReady(10_000);
   gateway = await startGateway(
     { test: network(7, [node.url]) },
@@ -91,7 +92,7 @@ describe('the Redis users of the documentation', () => {
   });
 
   it('gateway: cannot create keys; an admin API that changes keys needs the rights of operator, or warns', async () => {
-    await expect(new KeyManager(gateway.gateway.keys).create('mallory', {})).rejects.toThrow(
+    await expect(new KeyManager(gateway.gateway.keys, noPlans).create('mallory', {})).rejects.toThrow(
       'Redis rejects a command (NOPERM): its user lacks a right',
     );
     const warningsOf = async (user: string, more: Record<string, string> = {}): Promise<readonly string[]> => {

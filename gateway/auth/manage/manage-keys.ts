@@ -5,7 +5,7 @@ import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { entriesOf } from '../permissions/field-formats.ts';
 import { parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
-import { noPlans, withPlan, type PlanSource } from '../permissions/plans.ts';
+import { withPlan, type PlanSource } from '../permissions/plans.ts';
 import { withNewSecret } from '../permissions/secrets.ts';
 import {
   algorithmOf,
@@ -59,7 +59,7 @@ export class KeyManager {
    * @param methods names of the spec's methods, to warn of other names in permissions; undefined: no warnings
    * @param by operator in the audit log; default: the account that runs this process
    */
-  constructor(store: KeyStore, methods?: readonly string[], by = currentUser(), plans = noPlans) {
+  constructor(store: KeyStore, plans: PlanSource, methods?: readonly string[], by = currentUser()) {
     this.#store = store;
     this.#methods = methods;
     this.#by = by;
@@ -175,6 +175,8 @@ export class KeyManager {
   async rotate(id: string, graceMs: number): Promise<CreatedKey> {
     const record = await this.show(id);
     const { name, permissions } = record;
+    // A plan that is not known here is an error of its own: the key may be active in the gateways.
+    withPlan(permissions ?? {}, this.plans);
     if (!isActive(record, this.plans))
       throw new KeyOperationError('inactive', `The key ${id} is not active`, 'create a new key');
     const key = makeKey();
@@ -214,16 +216,17 @@ export class KeyManager {
   async revokeAll(ids: readonly string[]): Promise<RevokedKeys> {
     const wanted = [...new Set(ids)];
     const revoke = await this.#store.revoker(wanted);
-    const [revoked, failed]: [KeyRecord[], FailedRevocation[]] = [[], []];
+    const outcomes: PromiseSettledResult<KeyRecord>[] = [];
     for (let from = 0; from < wanted.length; from += MAX_CONCURRENT) {
       await timeSlicer.next();
       const some = wanted.slice(from, from + MAX_CONCURRENT);
-      const outcomes = await Promise.allSettled(some.map(async (id) => this.#revoked(id, await revoke(id))));
-      for (const [index, outcome] of outcomes.entries())
-        if (outcome.status === 'fulfilled') revoked.push(outcome.value);
-        else if (outcome.reason instanceof StoreError) failed.push({ id: some[index] ?? '', error: outcome.reason });
-        else throw outcome.reason;
+      outcomes.push(...(await Promise.allSettled(some.map(async (id) => this.#revoked(id, await revoke(id))))));
     }
+    const [revoked, failed]: [KeyRecord[], FailedRevocation[]] = [[], []];
+    for (const [index, outcome] of outcomes.entries())
+      if (outcome.status === 'fulfilled') revoked.push(outcome.value);
+      else if (outcome.reason instanceof StoreError) failed.push({ id: wanted[index] ?? '', error: outcome.reason });
+      else throw outcome.reason;
     return { revoked, failed };
   }
 

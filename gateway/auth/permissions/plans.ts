@@ -6,17 +6,19 @@ export type Plans = Readonly<Record<string, PermissionTexts>>;
 /** Reads the plans when a key has one. */
 export type PlanSource = () => Plans;
 
-export const noPlans: PlanSource = () => ({});
-
 /**
  * Permissions of a key together with those of its plan, which its own replace field by field.
- * @throws InvalidPermissionsError if there is no such plan; the error of `plans`
+ * @throws InvalidPermissionsError if there is no such plan, or it is one of tokens; the error of `plans`
  */
 export function withPlan(permissions: PermissionTexts, plans: PlanSource): PermissionTexts {
   const { plan, ...own } = permissions;
   if (plan === undefined) return permissions;
   const all = plans();
   const ofPlan = Object.hasOwn(all, plan) ? all[plan] : undefined;
+  if (ofPlan?.['team'] !== undefined)
+    throw new InvalidPermissionsError([
+      'plan: expected a plan without team, which only tokens may have: write the team at the key',
+    ]);
   if (ofPlan !== undefined) return { ...ofPlan, ...own };
   const names = Object.keys(all).join(', ');
   throw new InvalidPermissionsError([

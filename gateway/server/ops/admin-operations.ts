@@ -80,11 +80,11 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
       throw invalid('limit', `a whole number from 1 to ${MAX_KEYS_WITH_USAGE}`);
     const callsOf = async (ids: readonly string[]): Promise<number[]> =>
       (await usage.sum(ids, days)).map(({ calls }) => calls);
-    const list = await listKeys((await keys.entries()).values(), listed, hasDays ? callsOf : undefined, plans);
-    if (!hasDays) return ok({ ...list, keys: await shownKeys(list.keys, undefined, undefined, plans) });
+    const list = await listKeys((await keys.entries()).values(), listed, plans, hasDays ? callsOf : undefined);
+    if (!hasDays) return ok({ ...list, keys: await shownKeys(list.keys, plans, undefined) });
     const sums = await readListUsage(usage, list.keys, days, log);
     const quotasOf = (record: KeyRecord): ReturnType<typeof readQuotas> => readQuotas(limiter, record, plans);
-    return ok({ ...list, keys: await shownKeys(list.keys, sums, quotasOf, plans) });
+    return ok({ ...list, keys: await shownKeys(list.keys, plans, sums, quotasOf) });
   },
   choices: async ({ keys, manager }) =>
     ok({ ...(await readChoices((await keys.entries()).values())), plans: Object.keys(manager.plans()) }),

@@ -107,7 +107,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       const query = readQuery?.(request.query) ?? {};
       const { token, address } = response.locals as AdminCaller;
       const by = `admin API, ${token.name}, ${address}`;
-      const manager = new KeyManager(keys, methodNames, by, plans);
+      const manager = new KeyManager(keys, plans, methodNames, by);
       const { id = '', network = '', upstream = '', kid = '' } = request.params;
       const operation = { ...context, id, network, upstream, kid, body, query, manager };
       const result = await handler(operation);

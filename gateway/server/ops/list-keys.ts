@@ -1,5 +1,5 @@
 import { keyStateOf, type KeyState } from '../../auth/manage/key-state.ts';
-import { noPlans, type PlanSource } from '../../auth/permissions/plans.ts';
+import type { PlanSource } from '../../auth/permissions/plans.ts';
 import type { KeyRecord } from '../../auth/stores/key-store.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { invalid } from './read-admin-api.ts';
@@ -53,8 +53,8 @@ interface KeyRow extends ListedKey {
 export async function listKeys(
   records: Iterable<KeyRecord>,
   { search = '', team, sort: order, offset, limit = Infinity }: ListQuery,
+  plans: PlanSource,
   callsOf?: (ids: readonly string[]) => Promise<readonly number[]>,
-  plans: PlanSource = noPlans,
 ): Promise<KeyList> {
   const words = search.toLowerCase().split(/\s+/);
   const isDescending = order.startsWith('-');

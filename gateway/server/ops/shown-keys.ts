@@ -7,7 +7,7 @@ import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { UsageStore, UsageSum } from '../../usage/usage-store.ts';
 import { compileAccess } from '../../auth/key-access.ts';
 import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
-import { noPlans, recordWithPlan, type PlanSource } from '../../auth/permissions/plans.ts';
+import { recordWithPlan, type PlanSource } from '../../auth/permissions/plans.ts';
 import type { QuotaUse } from '../../limits/limit-state.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { ListedKey } from './list-keys.ts';
@@ -26,9 +26,9 @@ export function shownKey(record: KeyRecord, plans: PlanSource, state = keyStateO
  */
 export async function shownKeys(
   keys: readonly ListedKey[],
+  plans: PlanSource,
   usage: readonly UsageSum[] | undefined,
   quotasOf?: (record: KeyRecord) => Promise<readonly QuotaUse[] | undefined>,
-  plans: PlanSource = noPlans,
 ): Promise<object[]> {
   const shown: object[] = [];
   const quotas = await Promise.all(keys.map(async ({ record }) => quotasOf?.(record)));

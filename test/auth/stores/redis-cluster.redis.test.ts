@@ -14,6 +14,7 @@ import { openCaller, socketUrl } from '../../server/websocket/caller.ts';
 import { openKeys, type OpenKeys } from '../../support/open-keys.ts';
 import { withoutTime } from '../../support/elastic-clock.ts';
 import { eventually, SOON_MS, staysTrueFor } from '../../support/eventually.ts';
+import { noPlans } from '../../support/no-plans.ts';
 
 const storage = { method: 'eth_getStorageAt', params: [`0x${'ab'.repeat(20)}`, '0x0', 'latest'] };
 const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...storage });
@@ -52,7 +53,7 @@ describe('two gateways on a cluster of three Redis', () => {
     cluster = await startRedisCluster();
     gateways = [await open(cluster.url), await open(cluster.url)];
     store = openKeys({ REDIS_URL: cluster.url });
-    manager = new KeyManager(store);
+    manager = new KeyManager(store, noPlans);
     await store.store.waitUntilReady(5_000);
   });
   afterAll(async () => {
@@ -167,7 +168,7 @@ describe('a gateway on a cluster with a node that hangs permanently', () => {
     await store.store.waitUntilReady(5_000);
     const [first] = cluster.nodes as [RedisServer];
     first.pause();
-    const manager = new KeyManager(store);
+    const manager = new KeyManager(store, noPlans);
     // Some of ten keys are on the node that hangs.
     const created: string[] = [];
     await eventually(async () => {
@@ -212,7 +213,7 @@ describe('a gateway with a Sentinel', () => {
     await failover;
     const store = openKeys({ REDIS_URL: group.url });
     await store.store.waitUntilReady(5_000);
-    const fresh = await new KeyManager(store).create('fresh', {});
+    const fresh = await new KeyManager(store, noPlans).create('fresh', {});
     await store.close();
     expect(await statusOf(gateway, fresh.key ?? '')).toBe(200);
     expect(await replica.cli('HEXISTS', 'gatehouse:key', digestOf(fresh.key ?? ''))).toBe('1');

@@ -3,6 +3,7 @@ import { KeyManager } from '../../../gateway/auth/manage/manage-keys.ts';
 import { failureText } from '../../../gateway/auth/manage/revoked-keys.ts';
 import { openKeys, type OpenKeys } from '../../support/open-keys.ts';
 import { startRedis, type RedisServer } from '../../support/redis.ts';
+import { noPlans } from '../../support/no-plans.ts';
 
 const KEYS = 3_000;
 const addKeys = `for i = 1, ARGV[1] do
@@ -33,7 +34,7 @@ it('many keys are revoked with one scan, in their order, and each failure is nam
   const ids = [...(await store.entries()).values()].slice(0, 500).map(({ id }) => id);
   await redis.cli('CONFIG', 'RESETSTAT');
   const wrong = ['0123456789ab', 'ba9876543210'];
-  const { revoked, failed } = await new KeyManager(store).revokeAll([...wrong, ...ids, ...ids]);
+  const { revoked, failed } = await new KeyManager(store, noPlans).revokeAll([...wrong, ...ids, ...ids]);
   expect(revoked.map(({ id }) => id)).toEqual(ids);
   expect(revoked.every(({ revokedAt }) => revokedAt !== undefined)).toBe(true);
   expect(failed.map(({ id }) => id)).toEqual(wrong);

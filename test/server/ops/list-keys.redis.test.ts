@@ -5,13 +5,14 @@ import { listKeys, type ListQuery } from '../../../gateway/server/ops/list-keys.
 import { eventually } from '../../support/eventually.ts';
 import { startRedis } from '../../support/redis.ts';
 import { adminToken, appKeys, startKeysGateway, type KeysGateway } from '../../pages/keys-gateway.ts';
+import { noPlans } from '../../support/no-plans.ts';
 
 /** The defaults of the document of the admin API. */
 const defaults = { sort: 'created', offset: 0 };
 const records = (keys: readonly StoredKey[]): KeyRecord[] =>
   keys.map((key, index) => keyRecord(digestOf(String(index)), key));
 const namesOf = async (keys: readonly StoredKey[], query: Partial<ListQuery>): Promise<string[]> =>
-  (await listKeys(records(keys), { ...defaults, ...query })).keys.map(({ record }) => record.name);
+  (await listKeys(records(keys), { ...defaults, ...query }, noPlans)).keys.map(({ record }) => record.name);
 
 const day = (date: number): string => new Date(Date.UTC(2026, 0, date)).toISOString();
 const some: StoredKey[] = [
@@ -41,7 +42,7 @@ describe('a listing', () => {
   });
 
   it('counts all keys, those that match, and those that are active', async () => {
-    const { matching, total, active } = await listKeys(records(some), { ...defaults, search: 'o', limit: 1 });
+    const { matching, total, active } = await listKeys(records(some), { ...defaults, search: 'o', limit: 1 }, noPlans);
     expect({ matching, total, active }).toEqual({ matching: 4, total: 5, active: 1 });
   });
 
@@ -53,7 +54,11 @@ describe('a listing', () => {
       if (!turns.isOver) setImmediate(turn);
     };
     setImmediate(turn);
-    const { keys: shown, matching } = await listKeys(keys, { ...defaults, search: 'app', sort: '-name', limit: 50 });
+    const { keys: shown, matching } = await listKeys(
+      keys,
+      { ...defaults, search: 'app', sort: '-name', limit: 50 },
+      noPlans,
+    );
     turns.isOver = true;
     expect([shown[0]?.record.name, shown.length, matching]).toEqual(['app-9999', 50, 10_000]);
     // Each turn of the event loop has a slice of 1 ms.

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { KeyManager } from '../../../gateway/auth/manage/manage-keys.ts';
 import { limited, storage, type Limited } from '../../limits/limited.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
+import { noPlans } from '../../support/no-plans.ts';
 
 const open = (one: Limited, headers: Record<string, string> = {}): Promise<Caller> =>
   openCaller(socketUrl(one.gateway, 'test'), { headers });
@@ -63,7 +64,7 @@ it('a key may have fewer sockets than others, or more', async () => {
 it('a key and its successor by rotation share the limits of sockets and subscriptions', async () => {
   const one = await limited({ socketsPerKey: '3' });
   await one.setPermissions({ subscriptions: '2' });
-  const { key } = await new KeyManager(one.gateway.gateway.keys).rotate(one.id, 60_000);
+  const { key } = await new KeyManager(one.gateway.gateway.keys, noPlans).rotate(one.id, 60_000);
   const second = socketUrl(one.gateway, 'test', key);
   const callers = [await open(one), await openCaller(second), await openCaller(second)];
   await expect(openCaller(second)).rejects.toThrow('429');
