@@ -264,9 +264,14 @@ export class Chain<U> {
     this.#view = undefined;
   }
 
-  /** Callers are served the object, of a block or in it. */
-  servedHash(hash: unknown, blockHash: unknown, at: number): void {
-    this.#hashes.add(hash, blockHash, at);
+  /** Callers are served the object, of a block or in it. @returns whether the other workers may have forgotten it */
+  servedHash(hash: unknown, blockHash: unknown, at: number): boolean {
+    return this.#hashes.add(hash, blockHash, at);
+  }
+
+  /** Hashes that another worker knew when this one started. */
+  adopted(hashes: ReadonlyMap<string, string>, at: number): void {
+    this.#hashes.adopt(hashes, at);
   }
 
   /** A caller uses the network. Cheap: it is called for each call. */
