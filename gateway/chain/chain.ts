@@ -310,7 +310,7 @@ export class Chain<U> {
 
   /** Watchers that do not get changes at once are given the block with this number. */
   delivered(number: bigint, at: number): void {
-    this.#recordServed(number, undefined, at, true);
+    this.#recordServed(number, undefined, at, false);
   }
 
   /** A watcher did not get the last change. */
