@@ -12,8 +12,6 @@ import { headIn, namesItsBlock, type ReadCall } from './monotonic-reads.ts';
 
 /** Transactions of a collected block that are recorded. The hashes of all blocks are bounded, too (chain/served-hashes.ts). */
 const MAX_TRANSACTIONS = 5_000;
-/** Blocks whose transactions are recorded: as many as the view of the chain has. */
-const MAX_FOLLOWED_BLOCKS = 512n;
 const LIST = '"transactions":[';
 const HASH_IN_OBJECT = '"hash":"0x';
 const HASH_IN_LIST = '"0x';
@@ -55,22 +53,20 @@ export function recordServed(
   const isLatest = pinned === undefined && (isHead || (named === 'latest' && !isLogs));
   const isChosen = isHead && pinned !== undefined;
   chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, isChosen, tag });
-  if (method.looksUpHash === true) {
-    if (mayBeFollowed(chain, block)) chain.servedLookup(params[0], block.hash, now);
-    else chain.servedHash(params[0], block.hash, now);
-  }
+  if (method.looksUpHash === true) chain.servedHash(params[0], block, now);
   if (method.shape?.type !== 'Block') return;
   if (response.kind === 'large') {
-    chain.servedHash(block.hash, block.hash, now);
+    chain.servedHash(block.hash, block, now);
     void recordTransactions(chain, block, transactionHashesIn(response.parts[0], isWholeBlock(method, params)));
     return;
   }
   const { hash, transactions } = response.result as { readonly hash?: unknown; readonly transactions?: unknown };
-  chain.servedHash(hash, block.hash, now);
-  if (!mayBeFollowed(chain, block)) return;
+  chain.servedHash(hash, block, now);
+  // Transactions of older blocks may be null at a node without history.
+  if (!chain.view.mayFollow(block.number)) return;
   for (const transaction of Array.isArray(transactions) ? (transactions as readonly unknown[]) : []) {
     const isObject = typeof transaction === 'object' && transaction !== null && 'hash' in transaction;
-    chain.servedHash(isObject ? transaction.hash : transaction, block.hash, now);
+    chain.servedHash(isObject ? transaction.hash : transaction, block, now);
   }
 }
 
@@ -80,13 +76,14 @@ export async function recordTransactions(
   block: ServedBlock | undefined,
   hashes: Iterable<string>,
 ): Promise<void> {
-  if (block === undefined || !mayBeFollowed(chain, block)) return;
+  if (block === undefined || !chain.view.mayFollow(block.number)) return;
   await clock.nextTurn();
   for (const hash of hashes) {
     const pause = timeSlicer.next();
     if (pause !== undefined) await pause;
-    chain.servedHash(hash, block.hash, clock.now());
+    chain.servedHash(hash, block, clock.now());
   }
+  void chain.whenShared();
 }
 
 /**
@@ -105,9 +102,4 @@ function* transactionHashesIn(bytes: Buffer, areObjects: boolean): Generator<str
     yield bytes.toString('latin1', from, from + HASH_CHARS);
     at = bytes.indexOf(name, from + HASH_CHARS);
   }
-}
-
-/** Whether a block may be followed. Transactions of older ones are not recorded: they may be null at a node without history. */
-function mayBeFollowed({ view }: ChainPoller<Upstream>, { number }: ServedBlock): boolean {
-  return number + MAX_FOLLOWED_BLOCKS > view.newestKnown;
 }

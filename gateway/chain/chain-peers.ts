@@ -22,6 +22,8 @@ export type ChainEvent =
   | { readonly kind: 'doubtful'; readonly upstream: string }
   /** A worker with watchers sends it in each round. */
   | { readonly kind: 'used'; readonly isWatched: boolean }
+  /** The hashes that callers were served, for a new worker. */
+  | { readonly kind: 'served-hashes'; readonly hashes: ReadonlyMap<string, string> }
   | ServedEvent;
 
 /** The newest blocks that callers and subscribers were served. */
@@ -31,7 +33,7 @@ export interface ServedEvent {
   /** It returned that block; undefined: that was the network's head. */
   readonly upstream: string | undefined;
   readonly tags: Readonly<Record<FinalTag, bigint>>;
-  /** Hashes of objects that callers have looked up, each with that of its block. */
+  /** Hashes of objects that callers are served, each with that of its block. */
   readonly hashes?: ReadonlyMap<string, string>;
 }
 
@@ -73,7 +75,7 @@ export class ChainPeers {
     this.#link.notify(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
   }
 
-  /** A caller is about to be served the object that it has looked up by this hash. */
+  /** A caller is about to be served the object with this hash, which is sent in the next announcement. */
   addServedHash(hash: string, blockHash: string): void {
     this.#hashes.set(hash, blockHash);
   }

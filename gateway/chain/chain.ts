@@ -264,9 +264,14 @@ export class Chain<U> {
     this.#view = undefined;
   }
 
-  /** Callers are served the object, of a block or in it. */
-  servedHash(hash: unknown, blockHash: unknown, at: number): void {
-    this.#hashes.add(hash, blockHash, at);
+  /** Callers are served the object, of a block or in it. @returns whether the other workers may have forgotten it */
+  servedHash(hash: unknown, blockHash: unknown, at: number): boolean {
+    return this.#hashes.add(hash, blockHash, at);
+  }
+
+  /** Hashes that another worker knew when this one started. */
+  adopted(hashes: ReadonlyMap<string, string>, at: number): void {
+    this.#hashes.adopt(hashes, at);
   }
 
   /** A caller uses the network. Cheap: it is called for each call. */
@@ -305,7 +310,7 @@ export class Chain<U> {
 
   /** Watchers that do not get changes at once are given the block with this number. */
   delivered(number: bigint, at: number): void {
-    this.#recordServed(number, undefined, at, true);
+    this.#recordServed(number, undefined, at, false);
   }
 
   /** A watcher did not get the last change. */

@@ -177,18 +177,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#see(upstream, block, how, now);
   }
 
-  /** A caller is served an object with this hash, which is in the block or is the block. */
-  servedHash(hash: unknown, blockHash: unknown, now: number): void {
-    this.#chain.servedHash(hash, blockHash, now);
-  }
-
-  /** A caller is served the object that it has looked up by this hash: the other workers learn it, unless they follow the block. */
-  servedLookup(hash: unknown, blockHash: unknown, now: number): void {
-    if (this.#peers !== undefined && typeof hash === 'string' && typeof blockHash === 'string') {
-      const isFollowed = hash === blockHash && this.view.has(hash);
-      if (!isFollowed && this.view.servedBlockOf(hash, now) !== blockHash) this.#peers.addServedHash(hash, blockHash);
-    }
-    this.#chain.servedHash(hash, blockHash, now);
+  /**
+   * A caller is served an object with this hash, which is in the block or is the block. The other workers learn those of new
+   * blocks before `whenShared` resolves.
+   */
+  servedHash(hash: unknown, block: ServedBlock, now: number): void {
+    const isNew = this.#chain.servedHash(hash, block.hash, now);
+    if (isNew && this.view.mayFollow(block.number)) this.#peers?.addServedHash(hash as string, block.hash as string);
   }
 
   /** A block is final: a head below it is that of another chain. */
@@ -410,6 +405,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         this.#chain.servedElsewhere(event.latest, event.tags, now);
         for (const [hash, block] of event.hashes ?? []) this.#chain.servedHash(hash, block, now);
         break;
+      case 'served-hashes':
+        this.#chain.adopted(event.hashes, now);
+        break;
       case 'seen': {
         if (upstream === undefined || polls === undefined) break;
         this.#followedAt = now;
@@ -453,7 +451,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       if (head !== undefined)
         events.push({ kind: 'seen', upstream, block: head, by: 'poll', sentMsAgo: now - head.at });
     }
-    return [...events, this.#served];
+    return [...events, this.#served, { kind: 'served-hashes', hashes: this.view.served.all(now) }];
   }
 
   get #served(): ServedEvent {

@@ -1,5 +1,6 @@
 import type { BranchMark } from './branch-marks.ts';
 import { lagAt, lagOfNotified, lagOfPolled, maxLagOf } from './block-times.ts';
+import { MAX_HEADERS } from './followed-chain.ts';
 import type { Header, SeenHead } from './header.ts';
 import type { Headers } from './header-ring.ts';
 import { isNearHead, type Standing } from './select-head.ts';
@@ -102,6 +103,11 @@ export class ChainView<U> {
     return isNearHead(block.number, number, blockMs) ? block.number : number;
   }
 
+  /** Whether a block with this number may be one of the followed chain. */
+  mayFollow(number: bigint): boolean {
+    return number + BigInt(MAX_HEADERS) > this.newestKnown;
+  }
+
   /** Whether `at` has the block with this hash. */
   has(hash: string): boolean {
     return this.headers.has(hash);
@@ -114,7 +120,7 @@ export class ChainView<U> {
 
   /**
    * @param hash of a block or transaction
-   * @returns the hash of its block, if callers were served one of the two in the last 30 s: for a block, its own
+   * @returns the hash of its block, if callers were served one of the two in the last 60 s: for a block, its own
    */
   servedBlockOf(hash: string, now: number): string | undefined {
     return this.served.blockOf(hash, now);

@@ -1,7 +1,7 @@
 import { maxLagOf } from './block-times.ts';
 import type { Header } from './header.ts';
 import type { Headers } from './header-ring.ts';
-import { groupsOf, isNearHead, newestWitness, type Selection } from './select-head.ts';
+import { groupsOf, groupsWith, isNearHead, newestWitness, type Selection } from './select-head.ts';
 import type { UpstreamReport } from './upstream-blocks.ts';
 
 /**
@@ -89,9 +89,10 @@ export class WitnessTracker<U> {
     this.#witness = newestWitness(onBranch, reports, followed, needed);
     const found = this.#witness?.head.header;
     const isReplaced = before !== undefined && (followed.at(before.number)?.hash ?? before.hash) !== before.hash;
-    const isNewer = found !== undefined && (before === undefined || found.number >= before.number);
-    const block =
-      isNewer || isReplaced || leaves !== undefined ? found && { number: found.number, hash: found.hash } : before;
+    // Of a branch that is left, what the other branch has of it stays witnessed.
+    const kept = leaves === undefined ? before : newestOn(onBranch, followed, before?.number);
+    const isNewer = found !== undefined && (kept === undefined || found.number >= kept.number);
+    const block = isNewer || isReplaced ? found && { number: found.number, hash: found.hash } : kept;
     const lowest = number - BigInt(maxLagOf(blockMs));
     const present = groupsOf(onBranch.filter((one) => one.head.number >= lowest));
     const isNear = block !== undefined && isNearHead(block.number, number, blockMs);
@@ -115,6 +116,16 @@ export class WitnessTracker<U> {
     const isHeld = (held: bigint | undefined): boolean =>
       hold === 'always' || (held !== undefined && isNearHead(held, number, blockMs));
     const found = isHeld(this.#witness?.head.number) ? this.#witness : isHeld(block?.number) ? undefined : head;
-    return found === undefined || found.head.number < lowest ? undefined : found;
+    // After a branch was left, the witness may lag behind the newest witnessed block, which both branches have.
+    if (found === undefined || found.head.number < lowest) return undefined;
+    return found === this.#witness && found.head.number < (block?.number ?? 0n) ? undefined : found;
   }
+}
+
+/** The newest followed block up to this number that one of the upstreams has. */
+function newestOn<U>(upstreams: readonly UpstreamReport<U>[], followed: Headers, highest = -1n): Witnesses['block'] {
+  const block = followed.list.findLast(
+    ({ number, hash }) => number <= highest && groupsWith(upstreams, number, hash, followed) > 0,
+  );
+  return block && { number: block.number, hash: block.hash };
 }

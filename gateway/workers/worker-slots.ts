@@ -98,7 +98,7 @@ class WorkerLease implements SlotLease {
   /** Takes slots. @returns what the lease needs then, and the slots that it returns to others */
   shared({ granted, share, isShort }: ShareMessage): UseMessage {
     const { pool } = this.#parts;
-    [this.#share, this.#isShort] = [share, isShort];
+    [this.#share, this.#isShort] = [share, isShort || this.#isClosed];
     // What it needs is in the response.
     this.#reported = Infinity;
     pool.size += granted;

@@ -173,6 +173,19 @@ function twoNodes(more: object = {}) {
   return { network, one: chain, two: network.nodes['two'] as ScriptedChain };
 }
 
+it('after a fall, the newest served block is the head, also if a block that had waited was delivered late', () => {
+  const { network, one, two } = twoNodes({ isDevelopment: true });
+  one.mine(10);
+  two.mine(10);
+  network.poll();
+  expect(network.numbers).toEqual([110, 110, 110]);
+  network.chain.delivered(105n, network.at);
+  one.goBack(8);
+  two.goBack(8);
+  for (let poll = 0; poll < 20; poll++) network.poll();
+  expect(network.numbers).toEqual([102, 102, 102]);
+});
+
 describe('a block is witnessed if upstreams of enough groups have it', () => {
   const hold = (kind: 'no' | 'near' | 'always', count?: number): WitnessRule => ({ count, hold: kind });
   /** Nodes of one chain at block 100, of which all have reported the next one too. */
@@ -247,6 +260,21 @@ describe('a block is witnessed if upstreams of enough groups have it', () => {
     network.nodes['c']?.mine(2);
     network.poll('c');
     expect(network.witnessed).toEqual([104, 2, 2]);
+  });
+
+  // Seed 9 of the simulated hours with require: the head fell below a block that was served.
+  it('after a reorg that one upstream reports while another one fails, those before it are, and the head does not fall', () => {
+    const { network, mineAll } = nodesOf('abc', hold('always'));
+    mineAll();
+    mineAll('b', 'c');
+    mineAll('b', 'c');
+    expect([network.witnessed[0], network.numbers[0]]).toEqual([103, 103]);
+    network.fail('c', 'c');
+    network.nodes['b']?.goBack(1);
+    network.nodes['b']?.mine(5);
+    for (let poll = 0; poll < 60; poll++) network.poll('b', 'a');
+    expect(network.witnessed[0]).toBe(102);
+    expect(network.numbers[0]).toBeGreaterThanOrEqual(102);
   });
 
   it.each(['near', 'always'] as const)('held %s, the head is the newest one of them', (kind) => {

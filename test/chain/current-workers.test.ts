@@ -66,7 +66,7 @@ it('the hashes of served lookups are known to all other workers before the respo
     return requestOthers.apply(links[0], sent);
   };
   const lookUp = (hash: string): (() => boolean) => {
-    poller.servedLookup(hash, '0xblock', time().now());
+    poller.servedHash(hash, { number: 1n, hash: '0xblock' }, time().now());
     return watched(poller.whenShared());
   };
   const known = (): unknown[] =>
@@ -85,6 +85,43 @@ it('the hashes of served lookups are known to all other workers before the respo
   // A second response with the same object.
   lookUp('0x3');
   expect(poller.whenShared()).toBeUndefined();
+});
+
+it('a hash that one worker serves again and again is known to the others for 30 s after each time', async () => {
+  for (const intervalMs of [10_000, 29_000]) {
+    const { followed, areCurrent } = await inWorkers(2);
+    const [{ poller }, other] = followed as [Followed, Followed];
+    await areCurrent();
+    const isKnown: boolean[] = [];
+    for (let served = 0; served < 20; served++) {
+      poller.servedHash('0x1', { number: 1n, hash: '0xblock' }, time().now());
+      void poller.whenShared();
+      await time().advance(intervalMs);
+      isKnown.push(other.poller.view.servedBlockOf('0x1', time().now()) === '0xblock');
+    }
+    await time().advance(29_999 - intervalMs);
+    isKnown.push(other.poller.view.servedBlockOf('0x1', time().now()) === '0xblock');
+    expect(isKnown).toEqual(isKnown.map(() => true));
+  }
+});
+
+it('a worker that starts learns the served hashes, and sends one that it serves itself', async () => {
+  const { followed, areCurrent, links } = await inWorkers(3);
+  const [first, second] = followed as [Followed, Followed];
+  const serve = ({ poller }: Followed): void => {
+    poller.servedHash('0x1', { number: 1n, hash: '0xblock' }, time().now());
+    void poller.whenShared();
+  };
+  const blockOf = ({ poller }: Followed): unknown => poller.view.servedBlockOf('0x1', time().now());
+  await areCurrent();
+  serve(first);
+  await time().advance(80_000);
+  const starts = follow([{ url: 'http://127.0.0.1:1' }], { peers: new ChainPeers(links[2] as WorkerLink, 'test', 7) });
+  for (const event of first.poller.state) starts.poller.received(structuredClone(event));
+  expect(blockOf(starts)).toBe('0xblock');
+  serve(starts);
+  await time().advance(29_999);
+  expect(blockOf(second)).toBe('0xblock');
 });
 
 it('a served block waits 100 ms at most for a worker that hangs, and the blocks after it do not wait for it', async () => {

@@ -87,12 +87,34 @@ it('a transaction that one worker has served is not null at another, and costs o
   expect(nulls).toBe(-1);
 });
 
-it('a transaction of an old block costs no message', async () => {
+it('the transactions of a block that one worker has served are not null at another, and cost one message', async () => {
+  const transaction = { hash: word(40), blockHash: chain.head.hash, blockNumber: chain.head.number };
+  node.response('eth_getTransactionByHash', null);
+  node.response('eth_getBlockByNumber', () => ({ ...chain.head, transactions: [transaction.hash, word(41)] }));
+  onTestFinished(() => {
+    node.response('eth_getBlockByNumber', () => chain.head);
+  });
+  const [first, second] = gateways;
+  const read = (): Promise<unknown> => first.call('main', 'eth_getBlockByNumber', [chain.head.number, false]);
+  const messages = await messagesOf(1, async () => {
+    for (let call = 0; call < 3; call++) expect(await read()).toMatchObject({ result: { hash: chain.head.hash } });
+  });
+  expect(messages).toEqual(['served']);
+  let nulls = 1;
+  node.response('eth_getTransactionByHash', () => (nulls-- > 0 ? null : transaction));
+  expect(await find(second, transaction.hash)).toMatchObject({ result: { hash: transaction.hash } });
+  expect(nulls).toBe(-1);
+});
+
+it('an old block and a transaction of it cost no message', async () => {
   const [first] = gateways;
   const transaction = { hash: word(30), blockHash: word(31), blockNumber: '0x1' };
   const messages = await messagesOf(1, async () => {
     node.response('eth_getTransactionByHash', transaction);
     expect(await find(first, transaction.hash)).toMatchObject({ result: { hash: transaction.hash } });
+    const old = { ...new ScriptedChain({ from: 1 }).head, transactions: [transaction.hash] };
+    node.response('eth_getBlockByNumber', ([number]: unknown[]) => (number === old.number ? old : chain.head));
+    expect(await first.call('main', 'eth_getBlockByNumber', [old.number, false])).toMatchObject({ result: old });
   });
   expect(messages).toEqual([]);
 });

@@ -84,23 +84,24 @@ describe.each(levels)('with %s', (level) => {
       const responses = isBatch
         ? (await nodes.sendAll(sent, over === 'websocket' ? over : 'http')).map((response) => [response])
         : await Promise.all(sent.map(ofEach));
-      for (const [at, row] of round.entries())
-        for (const response of responses[at] as readonly RpcResponse[]) {
-          const [kind, call, , outcome = 'truth'] = row;
-          const isTrue = same(response, truth.get(call));
-          const isRejected = response.error !== undefined;
+      for (const [at, row] of round.entries()) {
+        const ofRow = responses[at] as readonly RpcResponse[];
+        const [kind, call, , outcome = 'truth'] = row;
+        const isTrue = (response: RpcResponse): boolean => same(response, truth.get(call));
+        const isRight = (response: RpcResponse): boolean =>
+          outcome === 'truth' || (outcome === 'null' && (liars === 1 || level === 'require'))
+            ? isTrue(response)
+            : outcome === 'no' && level === 'require'
+              ? isTrue(response) || /\bproven\b/.test(String(response.error?.['message']))
+              : response.error === undefined && !isTrue(response);
+        for (const response of ofRow) {
           // Without `agree`, it is not sent.
-          const isReturned = returned.has(row) || (isRejected && outcome === 'no');
+          const isReturned = returned.has(row) || (response.error !== undefined && outcome === 'no');
           // Another worker may have chosen another upstream.
-          const isOfOther = over === 'workers' && isTrue;
-          const isRight =
-            isOfOther || outcome === 'truth' || (outcome === 'null' && (liars === 1 || level === 'require'))
-              ? isTrue
-              : outcome === 'no' && level === 'require'
-                ? isTrue || /\bproven\b/.test(String(response.error?.['message']))
-                : !isRejected && !isTrue;
-          if (!isRight || !isReturned) wrong.push([kind, isReturned, response]);
+          const isOfOther = isTrue(response) && ofRow.some(isRight);
+          if ((!isRight(response) && !isOfOther) || !isReturned) wrong.push([kind, isReturned, response]);
         }
+      }
     }
     expect(wrong).toEqual([]);
   });

@@ -16,7 +16,7 @@ class Requests {
   readonly gate = new Gate({ slots: 0, hasOneOwner: true, rejection: () => new Error('not reached') });
   readonly leases: WorkerSlots;
   isEnded = false;
-  /** Requests that this worker was sent to the primary for more slots, or to return some. */
+  /** Messages of this worker to the primary, for more slots or to return some. */
   messages = 0;
 
   constructor(link: WorkerLink, limit: number) {
@@ -24,6 +24,11 @@ class Requests {
     link.request = (...sent) => {
       this.messages++;
       return request(...sent);
+    };
+    const notify = link.notify.bind(link);
+    link.notify = (...sent) => {
+      this.messages++;
+      notify(...sent);
     };
     this.leases = new WorkerSlots(link);
     this.gate.lease = this.leases.open('one', limit, this.gate);
@@ -226,6 +231,23 @@ it('after a change of the limit, the lowest one that a worker knows holds', asyn
   first.limitConcurrency('key', undefined);
   await settled();
   expect(first.requests.inFlight + second.requests.inFlight).toBe(20);
+});
+
+it('a lease that is closed while slots are on their way returns them', async () => {
+  const { workers, links } = await linkedWorkers(2);
+  new MachineSlots(workers.router, 2).serve();
+  const leases = new WorkerSlots(links[0] as WorkerLink);
+  const gates: Gate[] = [];
+  for (let turns = 0; turns < 9; turns++) {
+    const gate = new Gate({ slots: 0, hasOneOwner: true, rejection: () => new Error('not reached') });
+    gates.push(gate);
+    gate.lease = leases.open(`${turns}`, 8, gate);
+    expect(gate.tryEnter(owner)).toBe(false);
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    gate.lease.close();
+  }
+  await settled();
+  await eventually(() => gates.every(({ size }) => size === 0));
 });
 
 it('requests of all workers never exceed the limit, and no slot is lost, whatever begins and ends', async () => {

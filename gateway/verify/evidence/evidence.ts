@@ -36,7 +36,7 @@ function concernsCaller(reason: Reason): boolean {
   return limitReasons.has(reason) || memoryReasons.has(reason);
 }
 
-/** Evidence of all networks, by the network and the name of the part. */
+/** Evidence of all networks, by the network and the name of the part. That of a closed network stays until newer evidence displaces it. */
 const values = new LRUCache<string, object>({
   maxSize: MAX_CACHED_CHARS,
   sizeCalculation: (value, name) => name.length + sizeOf(value),
