@@ -2,6 +2,7 @@ import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
 import { ensureDevelopmentKey } from './auth/development-key.ts';
 import { addressOf, banner } from './cli/banner.ts';
+import { MAX_TIMER_MS } from './clock/clock.ts';
 import { commandName } from './cli/command-name.ts';
 import { stopWithNpm } from './cli/stop-with-npm.ts';
 import { adminTokensOf } from './config/admin-tokens.ts';
@@ -27,9 +28,6 @@ const FIRST_WORKER = 1;
 
 /** Signals that workers ignore. */
 const skippedByWorkers = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const;
-
-/** Node's timers fire at once if the delay is longer. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

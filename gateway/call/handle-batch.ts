@@ -23,7 +23,7 @@ type BatchItem = Call | InvalidItem;
 
 /**
  * Handles the calls of one batch. As many are in progress as the limit and the slots of the account permit: the first has
- * the slot of the request, each other one its own. They begin in the turns of the key.
+ * the slot of the request, each other one its own. After their first 0.5 ms, further ones begin in the turns of the key.
  * @param isLarge a single call may be so large that it is checked in a time slice of its own
  * @returns undefined: the batch has only notifications
  */
@@ -88,29 +88,33 @@ export async function handleBatch(
 
   const steps = new OwnedSteps(account.payer.name);
   for (const [index, item] of items.entries()) {
-    const pause = steps.afterSlice();
-    if (pause !== undefined) await pause;
-    if (isLarge && item instanceof Call) {
-      checkOnce(item, context.access);
-      await steps.next();
-    }
     let hasSlot = false;
-    while (inProgress > 0) {
-      hasSlot = inProgress < concurrency && account.requests.tryEnter(account);
-      if (hasSlot) break;
-      steps.charge();
-      await untilCallEnded();
-      steps.resumed();
-      await steps.next();
+    try {
+      const pause = steps.afterSlice();
+      if (pause !== undefined) await pause;
+      if (isLarge && item instanceof Call) {
+        checkOnce(item, context.access);
+        await steps.next();
+      }
+      while (inProgress > 0) {
+        hasSlot = inProgress < concurrency && account.requests.tryEnter(account);
+        if (hasSlot) break;
+        steps.charge();
+        await untilCallEnded();
+        steps.resumed();
+        await steps.next();
+      }
+      // An earlier call may have failed meanwhile.
+      const response = defect === undefined ? handle(item) : undefined;
+      if (response instanceof Promise) {
+        inProgress++;
+        hasSlot = false;
+        void finish(index, item, response);
+      } else add(index, item, response);
+    } catch (error) {
+      defect ??= error;
     }
-    const response = handle(item);
-    if (response instanceof Promise) {
-      inProgress++;
-      void finish(index, item, response);
-    } else {
-      if (hasSlot) account.requests.leave(account);
-      add(index, item, response);
-    }
+    if (hasSlot) account.requests.leave(account);
     if (defect !== undefined) break;
   }
   steps.charge();

@@ -1,5 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
+/** Longest delay of a timer. Node's timers fire at once if the delay is longer. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** A timer that is set. Node's timers have these methods. */
 export interface Timer {
   /** Lets the process end before the timer has fired. */

@@ -11,7 +11,7 @@ import { CRITICAL_PART, HIGH_PART, MemoryPressure, type MemoryReading, type Pres
 const CHECK_INTERVAL_MS = 100;
 /** Below this part of the limit, the interval is longer. */
 const CALM_PART = 0.4;
-const CALM_INTERVAL_MS = 1_000;
+const CALM_INTERVAL_MS = 500;
 /** Resident memory counts after 5 s only. It is read from a file, which takes as long as the rest of ten checks. */
 const RESIDENT_INTERVAL_MS = 1_000;
 /** A check is made early after bytes of this part of the limit: some 100 MB can be buffered in 100 ms. */

@@ -98,6 +98,7 @@ describe('the page of metrics', () => {
 it('the delay of the event loop is reported, since the last scrape', async () => {
   await readMetrics(gateway.address);
   await eventually(async () => {
+    await gateway.call('main', 'eth_chainId');
     // The first tick after a scrape only sets the start time, and the next one measures the delay.
     await scenarioPause(50);
     blockEventLoop(300);

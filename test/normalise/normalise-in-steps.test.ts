@@ -60,7 +60,7 @@ function inSteps(
 ): Promise<Outcome> {
   const response = readResponse({ status: 200, body }, 1, undefined);
   if (response.kind !== 'large') throw new Error('the response is not large');
-  const receiver = { name, owner: new Account(name), deadline: 2 ** 31 - 1, cancellation: undefined, ...call };
+  const receiver = { name, owner: new Account(name), deadline: Infinity, cancellation: undefined, ...call };
   return normaliseInSteps(method, params, response, receiver);
 }
 

@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { MAX_TIMER_MS } from '../../clock/clock.ts';
 import { isObject } from '../../collections/is-object.ts';
 import { errorCode, type Log } from '../../config/log.ts';
 import type { RedisStore } from '../../store/redis-store.ts';
@@ -9,8 +10,6 @@ import { KEY_FOLDER, keyFromFields, KeyStore } from './key-store.ts';
 
 /** Record of the folder that says which form the others have. */
 const FORM = 'form';
-/** Longest time of a timer of Node. */
-const MAX_WAIT_MS = 2 ** 31 - 1;
 const GROUP_OR_OTHERS_WRITE = 0o022;
 
 /**
@@ -58,7 +57,7 @@ export async function importKeyHashes(store: RedisStore, log: Log, isKeyCommand 
   if (store.isUp) await convert(store, log, isKeyCommand);
   // Not after the store is closed.
   else
-    void store.waitUntilReady(MAX_WAIT_MS).then(() => (store.isConverting ? importKeyHashes(store, log) : undefined));
+    void store.waitUntilReady(MAX_TIMER_MS).then(() => (store.isConverting ? importKeyHashes(store, log) : undefined));
 }
 
 async function convert(store: RedisStore, log: Log, isKeyCommand: boolean): Promise<void> {

@@ -1,4 +1,4 @@
-import { clock, type Timer } from '../../clock/clock.ts';
+import { clock, MAX_TIMER_MS, type Timer } from '../../clock/clock.ts';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import {
@@ -15,9 +15,12 @@ import {
 export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number, makeError: () => Error): Promise<T> {
   let timer: Timer | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = clock.setTimeout(() => {
-      reject(makeError());
-    }, timeoutMs);
+    timer = clock.setTimeout(
+      () => {
+        reject(makeError());
+      },
+      Math.min(timeoutMs, MAX_TIMER_MS),
+    );
   });
   try {
     return await Promise.race([promise, timeout]);

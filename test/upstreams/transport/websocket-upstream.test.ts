@@ -433,7 +433,6 @@ describe('a handshake', () => {
   });
 });
 
-/** The transport without a gateway, with short times. */
 /** A connection to a server, with the length of each notification that it has received. */
 async function withNotifications(responseMaxBytes: number) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
@@ -457,6 +456,7 @@ async function withNotifications(responseMaxBytes: number) {
   return { server, connection, received };
 }
 
+/** The transport without a gateway, with short times. */
 async function startTransport(times: Partial<ConnectionTimes>) {
   const node = await startFakeWebSocketNode(CHAIN_ID);
   const upstream = new WebSocketUpstream({
