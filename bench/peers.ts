@@ -25,7 +25,7 @@ interface Peer {
 }
 
 /** Begins the names of rows with Gatehouse on another Node. */
-export const RUNTIME_PREFIX = 'Gatehouse, ';
+const RUNTIME_PREFIX = 'Gatehouse, ';
 
 const methods = [...new Set(allKinds.map(({ method }) => method)), 'eth_chainId'];
 

@@ -44,7 +44,7 @@ export function questionTables(results: readonly ScenarioResult[]): string[] {
       .toSorted((one, other) => Number(other.isPeerAhead) - Number(one.isPeerAhead))
       .map(({ title, medians, unit, figures }) => {
         const cells = programs.map((name) => (medians[name] === undefined ? '' : `${show(medians[name])}${unit}`));
-        return [title, ...cells, figures.map(targetText).join('; ')];
+        return [title, ...cells, figures.map((figure) => targetText(figure, title)).join('; ')];
       });
     return [`## ${question}`, table([['', ...programs, 'target: median (all rounds)'], ...lines])];
   });
@@ -70,17 +70,22 @@ function rowsOf(result: ScenarioResult): Row[] {
   const row = (name: string, unit: string, of: Exclude<keyof RemoteFigures, 'outcomes'>): Row => {
     const title = `${scenario?.title ?? ''}, ${name}`;
     const all = mediansOf<RemoteFigures>(rounds, (measured) => measured[of]);
-    // A program that serves fewer calls has less to do.
-    const medians = Object.fromEntries(Object.entries(all).filter(([through]) => (shares[through] ?? 1) > 0.99));
+    // A peer or proxy that serves fewer calls has less to do.
+    const isShown = (through: string): boolean =>
+      through === 'direct' || through === 'Gatehouse' || (shares[through] ?? 1) > 0.99;
+    const medians = Object.fromEntries(Object.entries(all).filter(([through]) => isShown(through)));
     const isPeerAhead = isAhead(medians, of === 'perSecond' ? Math.max : Math.min);
     return { title, medians, unit, isPeerAhead, figures: figures.filter((figure) => figure.title.startsWith(title)) };
   };
   const isAtRate = scenario?.kind === 'remote' && scenario.perSecond !== undefined;
-  return [
+  const rows = [
     row('p50', ' ms', 'p50'),
     row('p99', ' ms', 'p99'),
     isAtRate ? row('CPU', ' µs', 'cpuUs') : row('calls per second', '', 'perSecond'),
   ];
+  const lost = figures.find((figure) => !rows.some((one) => one.figures.includes(figure)));
+  if (lost !== undefined) throw new Error(`no row of the tables has the figure ${lost.title}`);
+  return rows;
 }
 
 function omit<Value>(round: Readonly<Record<string, Value>>, without?: string): Record<string, Value> {
@@ -107,10 +112,16 @@ function isAhead(medians: Readonly<Record<string, number>>, best: (...values: nu
   });
 }
 
-/** `≤ 4 × nginx: 5.37 (4.61 – 6.12), **missed**`, or without a target `2.35 × direct (1.87 – 2.77)`. */
-function targetText(figure: Figure): string {
+/**
+ * `≤ 4 × nginx: 5.37 (4.61 – 6.12), **missed**`, or without a target `2.35 × direct (1.87 – 2.77)`. What the title of the figure
+ * adds to that of the row comes first: `of the best peer ≤ 0.83 × Gatehouse: …`.
+ */
+function targetText(figure: Figure, rowTitle: string): string {
   const { unit, values, max } = figure;
   const range = spread(values) === '' ? '' : ` (${spread(values)})`;
-  if (max === undefined) return `${show(median(values))} ${unit}${range}`;
-  return `≤ ${max} ${unit}: ${show(median(values))}${range}, ${isMet(figure) === true ? 'met' : '**missed**'}`;
+  const added = figure.title.startsWith(rowTitle) ? figure.title.slice(rowTitle.length) : '';
+  const name = added.replace(/^, (CPU$)?/, '').trim();
+  const begin = name === '' ? '' : `${name} `;
+  if (max === undefined) return `${begin}${show(median(values))} ${unit}${range}`;
+  return `${begin}≤ ${max} ${unit}: ${show(median(values))}${range}, ${isMet(figure) === true ? 'met' : '**missed**'}`;
 }

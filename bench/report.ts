@@ -36,6 +36,7 @@ export function detailsOf(results: Results): string {
     'All results of the runs below. [Benchmarks](../benchmarks.md) has the targets, and how all is measured.',
     madeBy(results),
     ...laterTexts(results),
+    targetsText,
     ...(results.note === undefined ? [] : [results.note]),
     ...(remotes.length === 0 ? [] : ['## Upstreams with a latency', remoteText, remoteTable(remotes)]),
     countsText(results),
@@ -134,7 +135,12 @@ gateways too, with one upstream and no limits; the bench writes their configurat
 
 [All results](measured/benchmarks.md): upstreams with a latency, CPU per call, where the time of a call goes, large results, subscriptions, stalls.`;
 
+const targetsText = `Targets changed on 2026-11-30, so that "met" is no progress by itself. In × nginx: eth_call from 3.5 to 4, over WebSocket from 3 to 3.3,
+in batches of 10 from 1.2 to 1.6, of 100 from 1 to 1.15. Networks: from 1.15 to 1.2 × one of each. CPU, idle: from 1 to 1.5 ms per s. Longest turn:
+from 3 to 5 ms. Logs of 2 MB: from 1.2 × the best peer to 1 × eRPC; nodecore is faster there.`;
+
 const columnsText = `Each table begins with the rows in which a peer is ahead. A cell is the median of all rounds: CPU in µs per call, or what the row names.
+Blank: not measured, or less than 99 % of the responses of a peer or proxy were correct.
 The last column compares in the same rounds: its median, the range of all rounds, and whether a target is met.`;
 
 function howText({ rounds, seconds, isPinned }: Results): string {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { readAuth, type AuthConfig } from '../auth/tokens/read-auth.ts';
+import { unknownNetworks } from '../auth/unknown-networks.ts';
 import type { Settings } from '../config/settings.ts';
 import {
   AUTH,
@@ -122,6 +123,7 @@ function checkedFiles(
   const content = readFolder(folder);
   const auth = collect(found, () => readAuth(content));
   if (networks === undefined || found.length > 0) throw new NetworkFilesError(found);
+  const slugs = networks.map(({ slug }) => slug);
   const shared = content.files.filter(({ slug }) => !isNetwork(slug));
   return {
     networks: networks.map((network) => ({
@@ -137,19 +139,23 @@ function checkedFiles(
     })),
     shared: shared.map(({ file, slug }) => ({
       file,
-      ...(slug === AUTH ? aboutAuth(auth, lookupUnits([unitsTable])) : { about: 'options of all networks', notes: [] }),
+      ...(slug === AUTH
+        ? aboutAuth(auth, lookupUnits([unitsTable]), slugs)
+        : { about: 'options of all networks', notes: [] }),
     })),
   };
 }
 
-function aboutAuth(auth: AuthConfig | undefined, lookup: number): Omit<SharedFile, 'file'> {
+function aboutAuth(auth: AuthConfig | undefined, lookup: number, slugs: readonly string[]): Omit<SharedFile, 'file'> {
   const plans = auth?.plans ?? {};
   const names = Object.keys(plans);
   const ofTokens = auth?.issuer === undefined ? 'tokens beside keys' : `tokens of ${auth.issuer.issuer}`;
   return {
     about: `${ofTokens}, ${names.length === 0 ? 'no plans' : `plans ${names.join(', ')}`}`,
-    notes: Object.entries(plans).flatMap(([name, { rate }]) =>
-      rateWarnings(rate, lookup).map((warning) => `plans.${name}: ${warning}`),
+    notes: Object.entries(plans).flatMap(([name, plan]) =>
+      [...rateWarnings(plan['rate'], lookup), ...unknownNetworks(plan, slugs)].map(
+        (warning) => `plans.${name}: ${warning}`,
+      ),
     ),
   };
 }

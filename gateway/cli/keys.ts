@@ -10,7 +10,7 @@ import type { CreatedKey } from '../auth/manage/manage-keys.ts';
 import { displayedRecord, shownTokenKeys } from '../auth/manage/displayed-record.ts';
 import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
-import { withPlan } from '../auth/permissions/plans.ts';
+import { recordWithPlan, withPlan } from '../auth/permissions/plans.ts';
 import type { PermissionTexts } from '../auth/permissions/permissions.ts';
 import { kidPattern } from '../auth/permissions/token-keys.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
@@ -104,12 +104,13 @@ export function keysCommand(context: CommandContext): Command {
         checkNetworks(permissions, context.settings().NETWORKS_DIR, options.force === true);
         const created = await manager.create(name, permissions, { given, secret });
         const summary = `Key ${created.id} for ${name}${given === undefined ? '' : ' added'} ${location}`;
-        const { rate } = withPlan(permissions, manager.plans);
+        const own = withPlan(permissions, manager.plans);
+        const { rate } = own;
         const warnings =
           rate === undefined
             ? ['the key has no rate limit; in production, set --rate']
             : rateWarnings(rate, context.lookupUnits());
-        printNew(created, permissions, options.json, summary, warnings);
+        printNew(created, own, options.json, summary, warnings);
       });
     });
 
@@ -194,7 +195,7 @@ export function keysCommand(context: CommandContext): Command {
         const graceMs = durationOf(options.grace);
         if (graceMs === undefined) throw new UsageError('--grace: expected a duration such as 7d, 24h or 0m');
         // Read before: the new key is shown only once, whatever fails after it is made.
-        const { permissions = {} } = await manager.show(id);
+        const { permissions = {} } = recordWithPlan(await manager.show(id), manager.plans);
         const result = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
         const subject = options.secret ? `New secret for key ${id}` : `Key ${result.id} replaces ${id}`;
         printNew(result, permissions, options.json, `${subject}; the old one expires in ${options.grace}`);

@@ -7,6 +7,7 @@ import { parseUrl } from '../config/parse-url.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/network-config.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
+import { rangeNames } from '../metrics/history.ts';
 import { MAX_EVENTS, type GatewayEvent } from '../observability/event-list.ts';
 import { addressOf } from './banner.ts';
 import { columns, listText, shortTime, type ListOptions } from './columns.ts';
@@ -79,13 +80,15 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
   const status = new Command('status')
     .description('Show whether a running gateway is ready, and its networks and upstreams')
     .option('--url <url>', 'address of the ops port, or of PORT without one; default: that of the settings')
-    .option('--uptime <range>', 'also the uptime of each network: 24h, 7d, 30d or 90d')
+    .option('--uptime <range>', 'also the uptime of each network: 1h, 24h, 7d, 30d or 90d')
     .option('--json', 'print the response of /readyz on one line')
     .addHelpText(
       'after',
       examples('status', 'status --uptime 30d', 'status --json', 'status --url http://10.0.0.5:9464'),
     )
     .action(async ({ url, uptime: range, json }: { url?: string; uptime?: string; json?: true }) => {
+      if (range !== undefined && !rangeNames.some((name) => name === range))
+        throw new UsageError(`--uptime: expected one of ${rangeNames.join(', ')}`);
       const address = readAddress(url) ?? opsAddress(settings());
       const response = await request(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
       const readiness = await readJson(response);
@@ -271,7 +274,7 @@ function statusText(
         ...drained.map((name) => `${name}: drained`),
       ];
       const uptime = uptimes?.[slug];
-      const percent = typeof uptime === 'number' ? `${(uptime * 100).toFixed(3)} %` : '-';
+      const percent = typeof uptime === 'number' ? percentText(uptime) : '-';
       const ofRange = uptimes === undefined ? [] : [percent];
       return [slug, `${up - unused.length} of ${upstreams}`, ...ofRange, troubles.join('; ')];
     },
@@ -281,6 +284,12 @@ function statusText(
     `Keys: ${keyStore.kind === 'redis' ? 'in Redis' : 'in a file'}, ${keyStore.available ? 'available' : 'unavailable'}\n` +
     `${files}\n${columns([['NETWORK', 'UP', ...(uptimes === undefined ? [] : ['UPTIME']), 'TROUBLE'], ...rows])}`
   );
+}
+
+/** The share as a percentage that is rounded down: an outage is never shown as 100 %. */
+function percentText(share: number): string {
+  // What is smaller than the last digit of a sum of shares is no outage.
+  return `${(Math.floor(share * 100_000 + 1e-6) / 1_000).toFixed(3)} %`;
 }
 
 function explainText(method: string, network: string, { answer, explanation }: Explained): string {

@@ -53,7 +53,8 @@ export function parseSetting(
     return given;
   }
   if (Array.isArray(row.type)) {
-    if (!row.type.includes(given)) problems.push(`${row.name}: expected one of ${row.type.join(', ')}`);
+    if (!row.type.includes(given))
+      problems.push(`${row.name}: expected ${row.type.length === 1 ? '' : 'one of '}${row.type.join(', ')}`);
     return given;
   }
   if (row.type === 'ratio') {

@@ -3,6 +3,7 @@ import { isServerFault, reasons } from '../jsonrpc/errors.ts';
 /** Class of the end of a call, for its caller: `failed` by Gatehouse or all upstreams, `rejected` for what the caller or its key did. */
 export type OutcomeClass = 'served' | 'upstream-error' | 'rejected' | 'failed';
 
+/** Outcomes of a call whose caller got a result, or does not wait for one. */
 export const servedOutcomes: readonly string[] = ['result', 'null', 'notification', 'revert', 'caller-left'];
 
 /** Outcomes of a call, or of a request that was rejected before its calls were read. */

@@ -78,6 +78,20 @@ it('keys create prints the URL and no curl line if the key may not call eth_chai
   expect(out).not.toContain('curl');
 });
 
+it('keys create and rotate print a URL and a curl line that the plan of the key permits', async () => {
+  const networks = join(dataDir, 'networks');
+  mkdirSync(networks, { recursive: true });
+  const two = { name: 'Two', chainId: 2, upstreams: [{ name: 'a', url: 'https://node.example' }] };
+  writeFileSync(join(networks, 'two.yaml'), JSON.stringify({ ...two, baseUrls: ['http://two.example'] }));
+  const plans = { partner: { networks: ['two'], origins: ['app.example.org'] } };
+  writeFileSync(join(networks, 'auth.yaml'), JSON.stringify({ plans }));
+  const line = `-H 'origin: https://app.example.org' http://two.example/v3/gh_`;
+  const created = await withUrl(['create', '--name', 'alice', '--plan', 'partner']);
+  expect(created.out).toContain(line);
+  const [record] = JSON.parse((await withUrl(['list', '--json'])).out) as KeyRecord[];
+  expect((await withUrl(['rotate', record?.id ?? ''])).out).toContain(line);
+});
+
 it('keys rotate prints the URL of the new key and a curl line, with a place for the secret that it shares', async () => {
   const { id } = await create('alice');
   await keys(['update', id, '--secret', '--origins', 'app.example.org']);

@@ -81,6 +81,13 @@ describe('gatehouse check', () => {
     expect((await check()).stdout).not.toContain('note');
   });
 
+  it('notes networks of a plan that have no file', async () => {
+    place.withNetworks({ few, auth: { plans: { free: { networks: ['few', 'fewer'] } } } });
+    expect(await check()).toMatchObject({
+      ...{ code: 0, stdout: expect.stringContaining('note: plans.free: there is no network fewer; did you mean few?') },
+    });
+  });
+
   it('names what replaces a former setting', async () => {
     place.withNetworks({ few });
     const { code, stderr } = await check([], { AUTH_ISSUER: 'https://issuer.example' });

@@ -46,7 +46,7 @@ describe('the commands that ask a running gateway', () => {
     expect(await place.run(['status', '--uptime', '1y'], env)).toMatchObject({
       ...{
         code: 1,
-        stderr: 'the gateway rejects the request: range: expected 1h, 24h, 7d, 30d, 90d, at the address of a network\n',
+        stderr: '--uptime: expected one of 1h, 24h, 7d, 30d, 90d\n',
       },
     });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
+import { withoutTime } from '../support/elastic-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -104,13 +105,18 @@ function mayFailPoll(fault: Fault): boolean {
 
 describe.each(faults.map((fault, index) => ({ ...fault, index })))('$name', ({ index, ...fault }) => {
   const call = fault.call ?? storage;
+  // The page needs the real times. Calls that the upstream got before it failed did not end while no timer fired.
+  const waits = fault.isSilent === true || fault.received[1] > 0 || process.env['WRITE_DOCS'] === 'yes';
+  /** Sends the call. A fault of connecting ends it while no timer fires, so that none waits for a deadline. */
+  const sendInTime = (slug: string): Promise<Received> =>
+    waits ? send(slug, call) : withoutTime(() => send(slug, call));
   let times = { ms: NaN, nextMs: NaN };
 
   it('with a working upstream: the correct response, in time', async () => {
     const { slug, pair, good } = cases[index] as Case;
     if (fault.failsFromStart !== true) await fail(fault, slug, pair, good);
     const before = { bad: pair.received(call.method), good: good.callsOf(call.method).length };
-    const first = await send(slug, call);
+    const first = await sendInTime(slug);
     expect(first).toMatchObject({ status: 200, response: { result: call.result } });
     const received = pair.received(call.method) - before.bad;
     const second = good.callsOf(call.method).length - before.good;
@@ -119,7 +125,7 @@ describe.each(faults.map((fault, index) => ({ ...fault, index })))('$name', ({ i
       received: fault.received[0],
       second: fault.isHarmless === true && !hasFailedPoll ? 0 : 1,
     });
-    const next = await send(slug, call);
+    const next = await sendInTime(slug);
     expect(next).toMatchObject({ status: 200, response: { result: call.result } });
     times = { ms: first.ms, nextMs: next.ms };
   });
@@ -128,7 +134,7 @@ describe.each(faults.map((fault, index) => ({ ...fault, index })))('$name', ({ i
     const { slug, alone } = cases[index] as Case;
     if (fault.failsFromStart !== true) await fail(fault, `${slug}-alone`, alone);
     const before = alone.received(call.method);
-    const { status, response, ms } = await send(`${slug}-alone`, call);
+    const { status, response, ms } = await sendInTime(`${slug}-alone`);
     const { error, result } = fault.alone;
     expect({ status, error: response.error, result: response.result }).toEqual({
       status: fault.alone.status,

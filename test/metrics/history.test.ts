@@ -101,6 +101,9 @@ describe('the history over time', () => {
     await endStep(metrics, []);
     const [days, recent] = [history.pointsOf('90d'), history.pointsOf('1h')];
     const ofDays = networks.map((one) => ({ ...one, points: days, recent }));
+    const [firstOf] = ofDays;
+    // The hour that was up, of the step in progress.
+    if (firstOf !== undefined) expect(networkOverTime('90d', firstOf, time().unixMs() / 1000).uptime).toBe(1);
     const year = gatewayOverTime('90d', ofDays, time().unixMs() / 1000);
     expect([last(year.network['calls']), year.total['calls']]).toEqual([null, 4]);
   });

@@ -46,10 +46,9 @@ export function networkOverTime(range: HistoryRange, network: NetworkPoints, now
   const at = timesOf(range, nowS);
   const { slug, upstreams, points } = network;
   const all = gatewayOverTime(range, [network], nowS);
-  const known = all.down.filter((part) => part !== null);
   return {
     ...all,
-    uptime: known.length === 0 ? null : 1 - known.reduce((sum, part) => sum + part, 0) / known.length,
+    uptime: uptimeOf(range, network, all.down, nowS),
     upstreams: Object.fromEntries(
       upstreams.map((name) => {
         const series = seriesAt(at, points, `${slug} ${name}`);
@@ -59,6 +58,24 @@ export function networkOverTime(range: HistoryRange, network: NetworkPoints, now
       }),
     ),
   };
+}
+
+/** Share of the known time in which an upstream worked, with the step in progress. @param down share of each full step */
+function uptimeOf(
+  range: HistoryRange,
+  network: NetworkPoints,
+  down: readonly (number | null)[],
+  nowS: number,
+): number | null {
+  const parts = partsInProgress(range, network, nowS);
+  const points = parts.map(({ point }) => point);
+  const at = points.map((point) => point.at);
+  const shares = [
+    ...down.map((share) => ({ share, seconds: historyRanges[range].stepS })),
+    ...downIn(at, { ...network, points }).map((share, index) => ({ share, seconds: parts[index]?.seconds ?? 0 })),
+  ].filter(({ share }) => share !== null);
+  const knownS = shares.reduce((sum, { seconds }) => sum + seconds, 0);
+  return knownS === 0 ? null : 1 - shares.reduce((sum, { share, seconds }) => sum + (share ?? 0) * seconds, 0) / knownS;
 }
 
 /** The sum of the histories of networks, in columns. @param nowS seconds since 1970 */
@@ -78,14 +95,24 @@ export function gatewayOverTime(range: HistoryRange, networks: readonly NetworkP
   };
 }
 
+function inProgress(range: HistoryRange, network: NetworkPoints, nowS: number): Series {
+  return partsInProgress(range, network, nowS).map(({ point }) => seriesIn(point, network.slug) ?? null);
+}
+
 /** Parts of the step in progress that are known: the hours of a long one that have ended, and then the steps of `1h`. */
-function inProgress(range: HistoryRange, { slug, points, recent }: NetworkPoints, nowS: number): Series {
+function partsInProgress(
+  range: HistoryRange,
+  { points, recent }: NetworkPoints,
+  nowS: number,
+): { readonly point: HistoryPoint; readonly seconds: number }[] {
   const { stepS } = historyRanges[range];
   const beginS = Math.floor(nowS / stepS) * stepS;
   const partS = Math.min(stepS, historyRanges['7d'].stepS);
   const recentS = Math.floor(nowS / partS) * partS;
-  const parts = [...points.filter(({ at }) => at === beginS), ...recent.filter(({ at }) => at >= recentS)];
-  return parts.map((point) => seriesIn(point, slug) ?? null);
+  return [
+    ...points.filter(({ at }) => at === beginS).map((point) => ({ point, seconds: recentS - beginS })),
+    ...recent.filter(({ at }) => at >= recentS).map((point) => ({ point, seconds: historyRanges['1h'].stepS })),
+  ];
 }
 
 function timesOf(range: HistoryRange, nowS: number): number[] {

@@ -1,9 +1,11 @@
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { listKeys } from '../../../gateway/auth/stores/key-store.ts';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { SettingsError } from '../../../gateway/config/settings.ts';
 import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { parseRedisUrl } from '../../../gateway/redis/url.ts';
+import { elasticClock, withoutTime } from '../../support/elastic-clock.ts';
 import { openKeys, type OpenKeys } from '../../support/open-keys.ts';
 import { freePort, startRedis, type RedisServer } from '../../support/redis.ts';
 import { eventually, SOON_MS } from '../../support/eventually.ts';
@@ -59,9 +61,25 @@ describe('keys in Redis', () => {
   it('cost one timeout in total while Redis hangs', async () => {
     const redis = await startOwnRedis();
     const store = await open(redis.url);
-    redis.pause();
     const find = () => expect(store.find(digestOf('a'))).rejects.toMatchObject({ code: 'ETIMEDOUT' });
-    expect(await waits(find)).toBe(true);
+    await withoutTime(async () => {
+      redis.pause();
+      let hasEnded = false;
+      const before = clock.sleep(499);
+      const first = find().finally(() => (hasEnded = true));
+      const after = clock.sleep(501);
+      /** Moves the time until the sleep ends, and lets the event loop turn so that the end of the lookup is seen. */
+      const hasEndedAt = async (sleep: Promise<void>): Promise<boolean> => {
+        let isOver = false;
+        void sleep.then(() => (isOver = true));
+        while (!isOver) await elasticClock().advance(1);
+        for (let turn = 0; turn < 10; turn += 1) await clock.nextTurn();
+        return hasEnded;
+      };
+      expect(await hasEndedAt(before)).toBe(false);
+      expect(await hasEndedAt(after)).toBe(true);
+      await first;
+    });
     for (let n = 0; n < 20; n += 1) expect(await waits(find)).toBe(false);
   });
 

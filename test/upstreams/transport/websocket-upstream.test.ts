@@ -456,7 +456,7 @@ async function withNotifications(responseMaxBytes: number) {
   return { server, connection, received };
 }
 
-/** The transport without a gateway, with short times. */
+/** Transport without a gateway, with short times, and its node. */
 async function startTransport(times: Partial<ConnectionTimes>) {
   const node = await startFakeWebSocketNode(CHAIN_ID);
   const upstream = new WebSocketUpstream({
