@@ -53,6 +53,8 @@ class WorkerLease implements SlotLease {
   #requesting: Promise<void> | undefined;
   #sequence = 0;
   #isClosed = false;
+  /** Whether it is closed when it has no requests, because its limit has changed. */
+  #isIdleClosed = false;
   /** Idle slots at the latest check. */
   #idle = 0;
 
@@ -68,7 +70,10 @@ class WorkerLease implements SlotLease {
   set limit(limit: number) {
     if (limit === this.#limit) return;
     this.#limit = limit;
-    if (this.#parts.known.has(this.#parts.id)) this.#return(0);
+    if (!this.#parts.known.has(this.#parts.id)) return;
+    // The limit that a worker without requests knows may soon be a former one: others would keep it.
+    this.#isIdleClosed = true;
+    if (!this.#closeIfIdle()) this.#return(0);
   }
 
   requestMore(): Promise<void> | undefined {
@@ -89,7 +94,15 @@ class WorkerLease implements SlotLease {
     if (returned > 0) this.#return(returned);
   }
 
+  #closeIfIdle(): boolean {
+    const { inFlight, waiting } = this.#parts.pool;
+    if (!this.#isIdleClosed || inFlight + waiting > 0) return false;
+    this.close();
+    return true;
+  }
+
   close(): void {
+    this.#isIdleClosed = false;
     if (!this.#parts.known.has(this.#parts.id)) return;
     [this.#share, this.#isShort, this.#isClosed] = [0, true, true];
     this.#return(this.#unused);
@@ -109,6 +122,7 @@ class WorkerLease implements SlotLease {
 
   /** Returns what is idle, and tokens of a rate, which come back without `requestEnded`. */
   check(): void {
+    if (this.#closeIfIdle()) return;
     this.requestEnded();
     const { id, pool, link, known } = this.#parts;
     if (this.#isClosed && pool.size === 0) known.delete(id);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Account } from '../../gateway/admission/account.ts';
 import { Gate } from '../../gateway/admission/gate.ts';
-import { KeyAccount } from '../../gateway/admission/key-accounts.ts';
+import { KeyAccount, KeyAccounts } from '../../gateway/admission/key-accounts.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { WorkerSlots } from '../../gateway/workers/worker-slots.ts';
@@ -231,6 +231,28 @@ it('after a change of the limit, the lowest one that a worker knows holds', asyn
   first.limitConcurrency('key', undefined);
   await settled();
   expect(first.requests.inFlight + second.requests.inFlight).toBe(20);
+});
+
+it('a worker without requests of a key does not hold the key to its former limit', async () => {
+  const { workers, links } = await linkedWorkers(2);
+  new MachineSlots(workers.router, 2).serve();
+  const all = links.map((link) => new KeyAccounts(new WorkerSlots(link)));
+  const open = (): KeyAccount[] => all.map((accounts) => accounts.of('key', 'id', 1_000));
+  for (const account of open()) {
+    expect(account.requests.tryEnter(account)).toBe(false);
+    void account.requests.wait(account, Infinity, undefined);
+    await settled();
+    account.requests.leave(account);
+  }
+  for (const accounts of all) accounts.forget('id');
+  await settled();
+  // Only the first worker gets requests of the changed key.
+  const changed = all[0]?.of('key', 'id', 1_000) as KeyAccount;
+  for (let begun = 0; begun < 600; begun++) {
+    if (!changed.requests.tryEnter(changed)) changed.requests.wait(changed, Infinity, undefined).catch(() => undefined);
+    if (begun % 100 === 99) await settled();
+  }
+  expect(changed.requests.inFlight).toBe(600);
 });
 
 it('a lease that is closed while slots are on their way returns them', async () => {
