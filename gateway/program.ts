@@ -262,7 +262,10 @@ export async function runCommand(
   }
 }
 
-/** In production, a folder of network files that does not exist is a mistake. Elsewhere the package's own are a first try. */
+/**
+ * Requires network files: in production, a folder of them that does not exist is a mistake. Elsewhere the package's own are a
+ * first try.
+ */
 function requireNetworks({ NODE_ENV, NETWORKS_DIR }: Settings): void {
   if (NODE_ENV !== 'production' || !isPackageFolder(NETWORKS_DIR)) return;
   const text = `there is no folder ${resolve(NETWORKS_DIR)}: ${commandName} init writes it, or set NETWORKS_DIR`;

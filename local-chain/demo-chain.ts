@@ -117,7 +117,7 @@ function setCall(to: number): string {
   return counterContract.selectors.set + word(`0x${to.toString(16)}`);
 }
 
-/** Left-padded to 32 bytes, without 0x. */
+/** Word of hexadecimal digits, left-padded to 32 bytes, without 0x. */
 function word(hex: string): string {
   return hex.slice(2).padStart(64, '0');
 }

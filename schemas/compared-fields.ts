@@ -2,7 +2,7 @@ import type { JsonSchema } from './json-schema.ts';
 import type { Sources } from './read-sources.ts';
 import { objectAmong, objectInResult } from './result-object.ts';
 
-/** By field: the type of the objects in it; empty for other values. */
+/** Types by field: the type of the objects in it; empty for other values. */
 type Fields = Record<string, string>;
 
 /** The fields of results that audits compare, by type: those in which correct nodes do not differ. */

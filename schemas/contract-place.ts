@@ -21,7 +21,7 @@ export function contractPlace({ params }: MethodSource, types: Types): MethodSpe
   return undefined;
 }
 
-/** True also for an address or null, and for one or several addresses. */
+/** Whether a schema holds an address; true also for an address or null, and for one or several addresses. */
 function holdsAddress(schema: JsonSchema | boolean | undefined, types: Types): boolean {
   if (typeof schema !== 'object') return false;
   const one = notNull(schema) ?? schema;

@@ -9,7 +9,7 @@ interface ViemChain {
   readonly nativeCurrency: { readonly name: string; readonly symbol: string; readonly decimals: number };
   readonly rpcUrls: { readonly default: { readonly http: readonly string[] } };
   readonly blockExplorers?: { readonly default: { readonly url: string } };
-  /** Present in chains of the ZK stack. */
+  /** Member of chains of the ZK stack. */
   readonly custom?: { readonly getEip712Domain?: unknown };
 }
 

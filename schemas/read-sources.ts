@@ -56,7 +56,7 @@ export interface MethodExtension {
   readonly details?: Readonly<Record<string, string>>;
   /** The optional block parameter for which `latest` is sent if the caller omits it. */
   readonly defaultsToLatest?: string;
-  /** If no upstream supports the method, the result is null; without this, the error is -32601. */
+  /** Result null if no upstream supports the method; without this, the error is -32601. */
   readonly unsupported?: 'not-found';
   /** The parameter with a block range, if large ranges are requested in parts: see `MethodSpec.splits`. */
   readonly splits?: string;
@@ -114,7 +114,7 @@ export interface Sources {
 export interface NeverOpened {
   readonly methods: readonly string[];
   readonly effect: string;
-  /** They send transactions. */
+  /** Whether the methods send transactions. */
   readonly sends?: true;
   readonly source: string;
 }

@@ -5,7 +5,7 @@ import type { SlotLeases } from './slot-lease.ts';
 
 /** Requests in flight of a key without `--concurrency`. */
 export const DEFAULT_CONCURRENCY = 256;
-/** Beyond the concurrency, a request waits this long before it is rejected. */
+/** Wait of a request beyond the concurrency, before it is rejected. */
 const MAX_WAIT_MS = 1_000;
 
 /** Account of a caller whose key is known, or who needs none. */

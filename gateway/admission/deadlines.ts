@@ -3,11 +3,11 @@ import { InFlightSet } from '../collections/in-flight-set.ts';
 
 /** Work in progress with a time limit. */
 export interface Timed {
-  /** By clock.now(). */
+  /** Deadline, by clock.now(). */
   readonly deadline: number;
-  /** Among the work in progress. */
+  /** Place among the work in progress. */
   deadlinePlace: number;
-  /** Called once, at the deadline. */
+  /** Times out the work. Called once, at the deadline. */
   timeOut(): void;
 }
 

@@ -22,7 +22,7 @@ export interface GateOptions {
   readonly maxWaitMs?: number;
   /** The error of a request that is rejected. */
   readonly rejection: () => Error;
-  /** Called with 1 when a request begins to wait, and with -1 when it stops waiting. */
+  /** Listener, called with 1 when a request begins to wait, and with -1 when it stops waiting. */
   readonly onQueued?: (change: 1 | -1) => void;
 }
 
@@ -37,7 +37,7 @@ export interface Departure {
 
 interface Departing {
   readonly isWaiting: boolean;
-  /** In its departure. */
+  /** Place in its departure. */
   cancellationPlace: number;
   cancel(): void;
 }
@@ -268,8 +268,8 @@ export class Gate implements SlotPool {
   }
 
   /**
-   * While more requests are in progress than there are slots, because these became fewer: an owner without a slot need not
-   * wait for requests of others that may take long.
+   * Whether an owner may exceed the slots while more requests are in progress than there are slots, because these became
+   * fewer: an owner without a slot need not wait for requests of others that may take long.
    */
   #mayExceed({ inFlight }: OwnerQueue): boolean {
     if (this.lease !== undefined || this.#options.hasOneOwner === true) return false;

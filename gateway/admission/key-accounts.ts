@@ -53,7 +53,7 @@ export class KeyAccounts {
     return account;
   }
 
-  /** To be called when a cached key or token is used: its account is dropped after those of others. */
+  /** Renews the account of a cached key or token when it is used: the account is dropped after those of others. */
   renew(name: string, key: string): void {
     this.#accounts.get(name);
     this.#limited.get(key);

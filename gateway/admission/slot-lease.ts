@@ -13,11 +13,11 @@ export interface SlotLease {
   /** Limit of all workers together. The lowest one that a worker knows holds for all. */
   limit: number;
   /**
-   * To be called when a request finds no free slot: requests those that other workers do not use.
+   * Requests the slots that other workers do not use. To be called when a request finds no free slot.
    * @returns resolves when they are there, or the others use all; undefined: the others use all
    */
   requestMore(): Promise<void> | undefined;
-  /** To be called when a request has ended: another worker may wait for its slot. */
+  /** Notes that a request has ended, for which it is to be called: another worker may wait for its slot. */
   requestEnded(): void;
   /** Returns all slots, those in use as requests end. A later request may need some again. */
   close(): void;

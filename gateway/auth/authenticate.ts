@@ -26,7 +26,7 @@ import { TokenAuthenticator } from './token-authenticator.ts';
 import { isToken } from './tokens/token-form.ts';
 
 const MAX_CACHED_KEYS = 10_000;
-/** For this time a key without a usable record is rejected without another lookup. */
+/** Time for which a key without a usable record is rejected without another lookup. */
 const REJECTED_TTL_MS = 5_000;
 /** Period in which the unknown keys of an address are counted. */
 const GUESS_WINDOW_MS = 10_000;
@@ -39,7 +39,7 @@ const MAX_LIMITED_LOOKUPS = 8;
 const MAX_LIMITED_WAIT_MS = 10_000;
 
 export interface AuthenticatorOptions {
-  /** For this time a cached key stays valid while the store is unavailable. */
+  /** Time for which a cached key stays valid while the store is unavailable. */
   readonly keyStaleMaxS: number;
   /** Whether development keys, made at a first start, are valid. Default: no. */
   readonly allowDevelopmentKeys?: boolean;
@@ -47,7 +47,7 @@ export interface AuthenticatorOptions {
   readonly keyHeaders?: boolean;
   readonly auth: AuthConfig;
   readonly bounds: ProcessBounds;
-  /** Of the workers that serve each account together; undefined: this is the only one. */
+  /** Leases of the workers that serve each account together; undefined: this is the only worker. */
   readonly leases?: SlotLeases | undefined;
   /** Whether this worker logs what concerns all keys. */
   readonly isFirstWorker: () => boolean;
@@ -402,7 +402,7 @@ export class Authenticator {
     this.#records.changed(digest);
   }
 
-  /** Its limit no longer holds for the other keys of its team. */
+  /** Forgets a key, so that its limit no longer holds for the other keys of its team. */
   #forget(digest: string): void {
     this.#accounts.forget(this.#records.get(digest)?.value.record.id);
     this.#records.delete(digest);

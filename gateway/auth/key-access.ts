@@ -24,7 +24,7 @@ import type { TokenFacts } from './tokens/revocations.ts';
 export interface PublicGroup {
   readonly total: KeyLimits;
   accessOf(address: string): KeyAccess;
-  /** Of a sender of transactions; undefined: senders have no limit of their own. */
+  /** Limits of a sender of transactions; undefined: senders have no limit of their own. */
   readonly senderLimits: ((sender: string) => KeyLimits) | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface KeyToken {
   /** The key without the token. */
   readonly of: KeyAccess;
   readonly text: string;
-  /** In ms since 1970, with the clock tolerance. */
+  /** End of the validity in ms since 1970, with the clock tolerance. */
   readonly endsAt: number;
   /** Options that verified the token. */
   readonly config: KeyTokenConfig;
@@ -55,7 +55,7 @@ export interface KeyAccess {
   readonly limits: KeyLimits | undefined;
   readonly bounds: Bounds | undefined;
   readonly capabilities: Capabilities;
-  /** Undefined for a key. */
+  /** Facts of the token; undefined for a key. */
   readonly token?: TokenFacts;
   /** How tokens beside the key are verified; undefined: it has none. */
   readonly tokens?: TokenRules | undefined;
@@ -63,7 +63,7 @@ export interface KeyAccess {
   readonly keyToken?: KeyToken | undefined;
   /** The access of requests with the secret of the key; undefined: all requests have this one. */
   readonly withSecret?: KeyAccess;
-  /** Undefined for a key or token. */
+  /** Caller without a key; undefined for a key or token. */
   readonly publicCaller?: PublicCaller;
 }
 
@@ -229,7 +229,7 @@ function compilePermissions(
   return { entry, methods, params, limits, bounds, account, capabilities, tokens };
 }
 
-/** Both hold: each check must pass, and of two limits the lower one counts. */
+/** Narrows permissions so that both hold: each check must pass, and of two limits the lower one counts. */
 function narrow(own: CompiledPermissions, ceiling: CompiledPermissions): CompiledPermissions {
   return {
     ...own,

@@ -81,7 +81,7 @@ export class PublicAccess implements PublicGroup {
     return { ...share, wideAccount: `${this.total.account}:${addressPrefix(address, ipv4Prefix, WIDE_PREFIX)}` };
   }
 
-  /** To be called once it is active: callers of the previous one have the same accounts. */
+  /** Limits the concurrency. To be called once this access is active: callers of the previous one have the same accounts. */
   limitConcurrency(): void {
     const { total, concurrency } = this.#options;
     this.accounts.limitConcurrency(total.concurrency, concurrency);
@@ -111,7 +111,7 @@ function senderLimitsOf(
   };
 }
 
-/** Without a quota, which a few of them would use up for the others until the day ends. */
+/** Limits of the others without a quota, which a few of them would use up for the rest until the day ends. */
 function othersLimits({ daily, ...limits }: KeyLimits, account: string): KeyLimits {
   const rate = limits.rate ?? (daily === undefined ? undefined : rateOf(daily / DAY_S, daily));
   return { ...limits, account, rate, daily: undefined };

@@ -152,7 +152,7 @@ export class TokenAuthenticator {
     }
   }
 
-  /** At most once a minute: each user can cause it. */
+  /** Warns at most once a minute: each user can cause the warning. */
   #warn(key: string, problems: readonly string[]): void {
     if (clock.now() - this.#warnedAt < WARNING_INTERVAL_MS) return;
     this.#warnedAt = clock.now();

@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts';
 import { importUsage } from '../usage/usage-store.ts';
 
 const KEY_FILE = 'keys.json';
-/** Added to the name of a file that was imported. */
+/** Suffix of the name of a file that was imported. */
 const IMPORTED = '.imported';
 
 /**

@@ -74,7 +74,7 @@ export class DiskCache extends DurableCache {
   #file: OpenFile | undefined;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
-  /** Infinity: it is closed, or the folder cannot have the file. */
+  /** End of the pause; Infinity: the cache is closed, or the folder cannot have the file. */
   #pausedUntil = -Infinity;
 
   /** @param freeBytes of the disk */

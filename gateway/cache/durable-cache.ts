@@ -1,9 +1,9 @@
 import { version } from '../config/package.ts';
 import type { DurableCacheMetric } from '../metrics/metrics.ts';
 
-/** One entry. */
+/** Bytes of one entry. */
 const MAX_ENTRY_BYTES = 4_000_000;
-/** All entries that are being written. */
+/** Bytes of all entries that are being written. */
 const MAX_PENDING_BYTES = 16_000_000;
 
 /**
@@ -44,7 +44,7 @@ export abstract class DurableCache {
   }
 }
 
-/** Contains the version: another version may normalise differently. @param network its slug and chain id */
+/** Prefix with the version: another version may normalise differently. @param network its slug and chain id */
 export function resultPrefixOf(network: string): string {
   return `gatehouse:answer:${version}:${network}:`;
 }

@@ -54,7 +54,7 @@ export class FinalChain {
     this.#shared = openShared();
   }
 
-  /** Another number after all entries were forgotten: one of another generation is not valid. */
+  /** Number that changes after all entries were forgotten: one of another generation is not valid. */
   get generation(): number {
     return this.#generation;
   }
@@ -192,13 +192,16 @@ export class FinalChain {
     return isSame === true;
   }
 
-  /** Undefined: the upstream returned no block with its number. */
+  /** Whether the upstream has the block; undefined: it returned no block with its number. */
   async #hasBlock({ number, hash }: FinalBlock): Promise<boolean | undefined> {
     const found = blockOf(await this.#fetch(`0x${number.toString(16)}`));
     return found?.number === number ? found.hash === hash : undefined;
   }
 
-  /** False above the head, and for a block that differs from the canonical chain: the upstream may be on another branch. */
+  /**
+   * Whether a block is plausible: false above the head, and for one that differs from the canonical chain: the upstream may be
+   * on another branch.
+   */
   #isPlausible({ number, hash }: FinalBlock): boolean {
     const { view } = this.#chain;
     const { head } = view;

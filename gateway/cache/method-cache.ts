@@ -231,7 +231,7 @@ export class MethodCache {
     return { while: 'always' };
   }
 
-  /** Undefined if the upstream may not have had the network's head at the request, or callers were served a newer block. */
+  /** Validity; undefined if the upstream may not have had the network's head at the request, or a newer block was served. */
   #validityAtHead(
     block: BlockInResult | undefined,
     response: UpstreamResponse,

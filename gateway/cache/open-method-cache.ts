@@ -10,9 +10,9 @@ import { SharedChain } from './shared-chain.ts';
 
 export interface CacheParts {
   readonly config: NetworkConfig;
-  /** Undefined: responses are not cached. */
+  /** Cache of responses; undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
-  /** Undefined: results are in memory only. */
+  /** Durable cache; undefined: results are in memory only. */
   readonly durable: DurableCache | undefined;
   readonly chain: ChainPoller;
   readonly metrics: Metrics;
@@ -44,7 +44,7 @@ export function openMethodCache(
   return new MethodCache({ network: chainName(config), spec, cache, durable, chain, final, count });
 }
 
-/** Has the chain id, because the same slug may get another chain later. */
+/** Name with the chain id, because the same slug may get another chain later. */
 function chainName({ slug, chainId }: NetworkConfig): string {
   return `${slug}:${chainId}`;
 }

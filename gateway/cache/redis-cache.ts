@@ -8,7 +8,7 @@ import { chainKeyOf, DurableCache } from './durable-cache.ts';
 /** Longest wait of a call for Redis before it goes to an upstream. A near Redis takes under 1 ms, a far one 50 ms. */
 const MAX_WAIT_MS = 20;
 
-/** After a timeout, no call waits for Redis for this long. */
+/** Time after a timeout in which no call waits for Redis. */
 const BACKOFF_MS = 1_000;
 
 /** Few calls for old blocks repeat after a day. */
@@ -80,7 +80,11 @@ export class RedisCache extends DurableCache {
   }
 }
 
-/** Their results, which no gateway finds then, expire. @param slug of the network; undefined: all @returns the number of networks */
+/**
+ * Removes the records of networks. Their results, which no gateway finds then, expire.
+ * @param slug of the network; undefined: all
+ * @returns the number of networks
+ */
 export async function clearRedisCache({ redis }: RedisLink, slug = '*'): Promise<number> {
   let networks = 0;
   for (const primary of primariesOf(redis)) {

@@ -6,7 +6,7 @@ export type RequestedBlock =
   | { readonly kind: 'number'; readonly number: bigint }
   | { readonly kind: 'hash'; readonly hash: string }
   | { readonly kind: 'in-result' }
-  /** Pending, safe or finalized: responses for these tags are not cached. */
+  /** Tag pending, safe or finalized: responses for these tags are not cached. */
   | { readonly kind: 'none' };
 
 const head = { kind: 'head' } as const;

@@ -10,7 +10,7 @@ export interface CachedResponse {
   readonly kind: 'cached';
   /** Result as JSON. */
   readonly result: string | Buffer;
-  /** Undefined: it was not verified. */
+  /** Proof of the response; undefined: it was not verified. */
   readonly proof?: Proof | undefined;
 }
 
@@ -27,12 +27,12 @@ export interface CacheEntry {
   readonly validity: Validity;
   /** Generation of `FinalChain` when the entry was stored. */
   readonly generation: number;
-  /** Undefined: it was not verified. */
+  /** Proof of the response; undefined: it was not verified. */
   readonly proof?: Proof | undefined;
 }
 
 /**
- * Permanently valid; or valid in one epoch of the chain; or while a block is canonical, and permanently once the
+ * Time of validity: permanently; or in one epoch of the chain; or while a block is canonical, and permanently once the
  * block number `finalizesAt` is final.
  */
 export type Validity =

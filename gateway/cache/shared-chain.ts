@@ -9,7 +9,7 @@ export interface FinalBlock {
 /** The id of the shared entries of a network, and the newest final block of their chain. */
 interface SharedRecord {
   readonly id: string;
-  /** Undefined: no block is final since the id is new. */
+  /** Final block; undefined: no block is final since the id is new. */
   readonly block: FinalBlock | undefined;
 }
 
@@ -23,7 +23,7 @@ const MAX_GIVEN_UP = 1_000;
  * new id, so that no gateway finds the entries of the dead chain.
  */
 export class SharedChain {
-  /** Undefined: the record was not compared with the upstreams yet, or the durable cache is unavailable. */
+  /** Id of the record; undefined: the record was not compared with the upstreams yet, or the durable cache is unavailable. */
   id: string | undefined;
   readonly #cache: DurableCache;
   readonly #key: string;

@@ -171,8 +171,8 @@ async function normaliseLarge(
 }
 
 /**
- * Undefined: the call is sent alone. A block with its transactions has up to megabytes, for which other calls of a batch
- * would wait: only evidence is sent so, because one check needs all of it.
+ * Group of calls of one batch; undefined: the call is sent alone. A block with its transactions has up to megabytes, for which
+ * other calls of a batch would wait: only evidence is sent so, because one check needs all of it.
  */
 function batchedGroupOf({ method, params, evidenceFor }: Call): BatchedGroup | undefined {
   const { group } = method;

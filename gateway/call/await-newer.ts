@@ -96,7 +96,7 @@ async function pollReplaced(call: Call): Promise<boolean> {
 }
 
 /**
- * If an upstream at the head does not find a served object of one of the newest blocks, which it may index later: waits until
+ * Waits, if an upstream at the head does not find a served object of one of the newest blocks, which it may index later, until
  * the call may be sent again, to all upstreams.
  * @param waitMs undefined: it has waited long enough
  */

@@ -26,7 +26,10 @@ import type { BodyVerification, CallVerification } from './verification.ts';
 import type { Router } from './router.ts';
 import { noRules, type CallRules } from './rules/rule.ts';
 
-/** Shared by all calls: an array that grows by `push` takes 150 bytes, and most calls have no failed attempt. */
+/**
+ * List of no failures, shared by all calls: an array that grows by `push` takes 150 bytes, and most calls have no failed
+ * attempt.
+ */
 const noFailures: readonly FailedOutcome[] = [];
 const noUpstreams: readonly Upstream[] = [];
 export const noIgnored: readonly IgnoredFailure[] = [];
@@ -68,7 +71,7 @@ export interface CallContext {
   readonly network: Network;
   readonly access: KeyAccess;
   readonly limiter: Limiter;
-  /** Shown to the caller, and logged with internal errors. */
+  /** Id that is shown to the caller, and logged with internal errors. */
   readonly requestId: string;
   /** When all calls of the body must have a response, by clock.now(). */
   readonly deadline: number;
@@ -77,7 +80,7 @@ export interface CallContext {
   /** Print the record of each call; empty for most bodies. */
   readonly printers: readonly RecordPrinter[];
   readonly log: Log;
-  /** Undefined: the body has no calls more than once. */
+  /** Calls that the body has more than once; undefined: it has none. */
   readonly duplicates?: Duplicates;
   /** Bytes that remain for large results in the response to the batch. */
   readonly batchBudget?: { bytes: number; readonly maxBytes: number };
@@ -127,7 +130,7 @@ export class Call {
   served: NetworkMethod | undefined = undefined;
   /** The rejection of the call, or `none`. Set when the body is charged, so that the check runs once. */
   checked: RpcError | 'none' | undefined = undefined;
-  /** Set when they are first needed: for the charge, or for usage. */
+  /** Request units, set when they are first needed: for the charge, or for usage. */
   requestUnits: number | undefined = undefined;
   readonly startedAt = clock.now();
   /** What happened to the call; undefined: its request has no printer, or the call is one of Gatehouse itself. */
@@ -136,11 +139,11 @@ export class Call {
   verification: CallVerification | undefined = undefined;
 
   // Its way over the upstreams
-  /** Set when it is sent. */
+  /** Rules of the call, set when it is sent. */
   rules: CallRules<Call> = noRules;
   /** Cancels the work at upstreams. Undefined for a call of Gatehouse itself. */
   cancellation: Cancellation | undefined = undefined;
-  /** Others may join the call. */
+  /** Coalesced call, which others may join. */
   coalesced: CoalescedCall | undefined = undefined;
   /** Two upstreams have the call at once. */
   isHedged = false;
@@ -156,7 +159,7 @@ export class Call {
   excluded = noUpstreams;
   /** The check that needs this call as evidence. Undefined: the call is no evidence. */
   evidenceFor: Work | undefined = undefined;
-  /** Selected before all other upstreams. */
+  /** Upstream that is selected before all others. */
   preferred: Upstream | undefined = undefined;
   /** Parameters in which a number replaces the tag `safe` or `finalized`. */
   pinned: PinnedParams | undefined = undefined;
@@ -174,11 +177,11 @@ export class Call {
   sentAt = -Infinity;
   /** Whether the circuit of the last attempt's upstream was closed. */
   wasClosed = true;
-  /** Set when a call that sends a transaction is sent. */
+  /** Transaction of the call, set when a call that sends one is sent. */
   transaction: RawTransaction | undefined = undefined;
   /** The hash of the network's head, if each upstream that got the call is known to have had it before. For the cache. */
   headHash: string | undefined = undefined;
-  /** Set while a final response needs a second one from another upstream. */
+  /** Unconfirmed response, set while a final response needs a second one from another upstream. */
   unconfirmed: Unconfirmed | undefined = undefined;
   /** An upstream at the head returned that it does not have the block or object. */
   isMissingAtHead = false;

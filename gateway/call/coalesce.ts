@@ -80,7 +80,7 @@ export class CoalescedCalls {
     }
   }
 
-  /** Called when a transaction is sent: later calls must not join calls that began before it. */
+  /** Forgets all calls when a transaction is sent: later calls must not join calls that began before it. */
   forgetAll(): void {
     this.#inFlight.clear();
   }
@@ -100,7 +100,7 @@ export class CoalescedCalls {
     return response;
   }
 
-  /** Never rejects. */
+  /** Sends the call, and never rejects. */
   async #send(name: string, call: InFlightCall, send: SendCall): Promise<void> {
     try {
       call.succeed(await send(call));

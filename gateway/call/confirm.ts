@@ -273,7 +273,10 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'string' && /^0x0*$/.test(value);
 }
 
-/** Null, if the method may return it, or `0x`, which geth returns for a block or raw transaction that it lacks. */
+/**
+ * Whether a response is null, if the method may return it, or `0x`, which geth returns for a block or raw transaction that it
+ * lacks.
+ */
 function isEmptyResponse({ nullable, isPassThrough }: MethodSpec, response: UpstreamResponse): boolean {
   if (response.kind !== 'result' || (!nullable && isPassThrough !== true)) return false;
   return response.result === null || response.result === '0x';

@@ -35,7 +35,7 @@ export function flowOf(call: Call): FlowRequest | undefined {
   };
 }
 
-/** Undefined: the result passes unread, or must be collected. */
+/** Reader of the result; undefined: it passes unread, or must be collected. */
 function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFor'] {
   const { method, router } = call;
   if (isObjectList(method)) {

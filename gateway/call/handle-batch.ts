@@ -132,7 +132,7 @@ function hasEffect(item: BatchItem): boolean {
   return item instanceof Call && (item.served?.handler?.by === 'socket' || item.method.sends === true);
 }
 
-/** Up to this many bytes, one string is built, which is fastest. */
+/** Bytes up to which one string is built, which is fastest. */
 const SMALL_BYTES = 100_000;
 /** Texts that are encoded at once: about 0.1 ms. */
 const STEP_CHARS = 500_000;

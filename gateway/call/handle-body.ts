@@ -25,7 +25,7 @@ import { handleBatch, type BatchLimits } from './handle-batch.ts';
 import { handleCall, type MaybePromise } from './handle-call.ts';
 import { rejectRequest, type RejectionContext } from './respond.ts';
 
-/** Undefined: the body has only notifications. */
+/** Response to a body; undefined: it has only notifications. */
 type BodyResponse = MaybePromise<RpcResponse | undefined>;
 
 /** The calls of one body, in order. */

@@ -95,7 +95,7 @@ export function isKnownNewBlock(view: ChainView<Upstream>, call: ReadCall): bool
   return (view.has(hash) && !looksUpTransaction(method)) || servedAs(view, call) === 'canonical';
 }
 
-/** False: the block may have no object at the index of the call, as is usual for uncles. */
+/** Whether a null is wrong; false: the block may have no object at the index of the call, as is usual for uncles. */
 function isNullWrong({ method, params }: ReadCall): boolean {
   return typeof params[1] !== 'string' && method.nullWhenUnsupported !== true;
 }

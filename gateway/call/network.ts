@@ -61,7 +61,7 @@ export interface NetworkOf<Serve> {
   readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
   /** The newest blocks. Close this before the upstreams. */
   readonly chain: ChainPoller<Upstream>;
-  /** Undefined: nothing is cached. */
+  /** Chain of final blocks; undefined: nothing is cached. */
   readonly final: FinalChain | undefined;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
@@ -94,11 +94,11 @@ export interface MethodsByName<Serve> {
 export interface NetworkMethodOf<Serve> {
   readonly spec: MethodSpec;
   readonly check: ParamCheck;
-  /** Undefined: nothing in the parameters is bounded. */
+  /** Check of bounds; undefined: nothing in the parameters is bounded. */
   readonly checkBounds: BoundsCheck | undefined;
   /** The request units of a valid call. */
   readonly unitsOf: RequestUnits;
-  /** Undefined: calls are sent to upstreams. */
+  /** Handler of the method; undefined: calls are sent to upstreams. */
   readonly handler: Handler | undefined;
   /** Whether identical concurrent calls may share one upstream response. */
   readonly isCoalescable: boolean;
@@ -106,9 +106,9 @@ export interface NetworkMethodOf<Serve> {
   /** Runs after each call that may change the results of later calls; undefined for other methods. */
   readonly afterCall: (() => void) | undefined;
   readonly metric: CallMetric;
-  /** Undefined: results are not cached. */
+  /** Cache of the method; undefined: results are not cached. */
   readonly cache: MethodCache | undefined;
-  /** Undefined: the method does not split. */
+  /** Ranges of the method; undefined: it does not split. */
   readonly ranges: RangedMethod | undefined;
   /** The layers of its calls, from `layersOf`. */
   readonly serve: Serve;

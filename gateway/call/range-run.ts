@@ -110,7 +110,7 @@ class RangeRun {
   readonly #filter: RangeFilter;
   readonly #range: ResolvedRange;
   readonly #cancellation: Cancellation;
-  /** Undefined: parts are not cached. */
+  /** Cache of parts; undefined: they are not cached. */
   readonly #cache: PartCache | undefined;
   readonly #received: ReceivedParts;
   readonly #pending = new PendingRanges();
@@ -121,7 +121,7 @@ class RangeRun {
   #sent = 0;
   #workers = 0;
   #maxWorkers = 1;
-  /** Lowered when the upstreams are at their limits. */
+  /** Maximum at once, which is lowered when the upstreams are at their limits. */
   #maxAtOnce = MAX_AT_ONCE;
   #addressesPerCall: number;
   /** Parts that upstreams returned. */
@@ -205,7 +205,7 @@ class RangeRun {
     if (this.#failure !== undefined) throw this.#failure as Error;
   }
 
-  /** Never rejects. After the first failure, all parts in progress are cancelled. */
+  /** Works until no part is left, and never rejects. After the first failure, all parts in progress are cancelled. */
   async #workUntilEmpty(addWorkers: () => void): Promise<void> {
     this.#workers++;
     try {

@@ -19,7 +19,7 @@ interface RouterOptions extends InspectOptions {
   /** Which upstreams may get which method. */
   readonly permitted: PermittedUpstreams<Upstream>;
   readonly transactions: ReplaceableConfig['transactions'];
-  /** Undefined: the network has none. */
+  /** Relays of the network; undefined: it has none. */
   readonly relays: ReplaceableConfig['private'];
   /** Times and attempts by method. */
   readonly failsafe: FailsafeTable<Upstream>;
@@ -48,12 +48,12 @@ export class Router {
   readonly chain: ChainPoller<Upstream>;
   /** The upstreams whose heads may be polled. */
   readonly headSources: readonly Upstream[];
-  /** There is one upstream only: blocks and heads are not compared between upstreams. */
+  /** Whether there is one upstream only: blocks and heads are not compared between upstreams. */
   readonly isAlone: boolean;
   readonly hasArchives: boolean;
   readonly ranking: Ranking<Upstream>;
   readonly budget: RetryBudget;
-  /** Undefined: no call is hedged. */
+  /** Delay of hedges; undefined: no call is hedged. */
   readonly hedgeDelay: HedgeDelay | undefined;
   readonly sent: SentTransactions;
 

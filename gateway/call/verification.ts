@@ -33,7 +33,7 @@ export function verificationOf(method: string, { levels, agree, share }: VerifyO
 export interface CallVerification {
   /** A result that cannot be proven is an error. */
   readonly isRequired: boolean;
-  /** Its `latest` is the newest block that enough groups of upstreams have, if that is near the head. */
+  /** Whether the `latest` of the call is the newest block that enough groups of upstreams have, if that is near the head. */
   readonly isWitnessed: boolean;
   readonly agree: number | undefined;
 }
@@ -58,7 +58,7 @@ export class BodyVerification {
     return isStronger(this.#level, ofMethod) ? this.#level : ofMethod;
   }
 
-  /** Undefined: the result is returned as an upstream returned it. */
+  /** Verification of a call; undefined: the result is returned as an upstream returned it. */
   of({ served, method }: VerifiedCall): CallVerification | undefined {
     const { level: ofMethod, agree } = served?.verification ?? notVerified;
     const level = this.levelOf(ofMethod);

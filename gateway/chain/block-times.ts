@@ -18,7 +18,7 @@ const ROUND_MS = 1_000;
 
 /** Estimates the time between a network's blocks, and remembers its latest heads, with which the heads of upstreams are compared. */
 export class BlockTimes {
-  /** Oldest first. Another array after each change. */
+  /** Heads, oldest first. Another array after each change. */
   heads: readonly SeenHead[] = [];
   #last: SeenHead | undefined;
   #meanMs = 0;
@@ -47,7 +47,7 @@ export class BlockTimes {
   }
 }
 
-/** By block timestamps if they are plausible: they do not depend on the poll interval. */
+/** Ms between two heads, by block timestamps if they are plausible: they do not depend on the poll interval. */
 function msBetween(from: SeenHead, to: SeenHead): number {
   const waitedMs = to.at - from.at;
   if (from.timestamp === undefined || to.timestamp === undefined) return waitedMs;

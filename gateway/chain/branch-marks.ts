@@ -25,14 +25,14 @@ export interface BranchMark {
 
 /** Decides by the branches of one upstream that lost whether it is marked. */
 export class BranchMarks {
-  /** Oldest first. */
+  /** Lost branches, oldest first. */
   #lost: LostBranch[] = [];
   /** Blocks that it replaced itself, before others are known to have blocks of their height. Oldest first. */
   #abandoned: readonly (readonly [bigint, string])[] = [];
   #isLosing = false;
   mark: BranchMark | undefined;
 
-  /** It has other blocks in place of these, by number. */
+  /** Records blocks, by number, in place of which the upstream has others. */
   abandon(blocks: readonly (readonly [bigint, string])[]): void {
     if (blocks.length > 0) this.#abandoned = [...this.#abandoned, ...blocks].slice(-Number(COUNTED_BLOCKS));
   }
@@ -78,7 +78,7 @@ export class BranchMarks {
     return this.#isLosing && (newest - last.head + 1n >= MARKED_AFTER_BLOCKS || at - last.at >= MARKED_AFTER_MS);
   }
 
-  /** Its newest block is followed, and it began no other branch lately. */
+  /** Whether the upstream's newest block is followed, and it began no other branch lately. */
   #isBack({ number, header }: Report['head'], followed: Headers): boolean {
     if (this.mark === undefined || number < this.mark.number || this.#lost.length > 1) return false;
     return header !== undefined && followed.at(number)?.hash === header.hash;

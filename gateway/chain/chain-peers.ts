@@ -14,7 +14,7 @@ export type ChainEvent =
     }
   | { readonly kind: 'gone'; readonly upstream: string; readonly why: Absence }
   | { readonly kind: 'subscribed'; readonly upstream: string; readonly isSubscribed: boolean }
-  /** This block is final. */
+  /** The block is final. */
   | { readonly kind: 'final'; readonly number: bigint }
   /** A result of an upstream was disproved. */
   | { readonly kind: 'distrusted' }
@@ -30,7 +30,7 @@ export type ChainEvent =
 export interface ServedEvent {
   readonly kind: 'served';
   readonly latest: bigint;
-  /** It returned that block; undefined: that was the network's head. */
+  /** Upstream that returned the latest block; undefined: that was the network's head. */
   readonly upstream: string | undefined;
   readonly tags: Readonly<Record<FinalTag, bigint>>;
   /** Hashes of objects that callers are served, each with that of its block. */
@@ -47,7 +47,7 @@ export interface ChainMessage {
   readonly event: ChainEvent;
 }
 
-/** Before the first block is announced, and after a fall. */
+/** Numbers before the first block is announced, and after a fall. */
 const nothing: Omit<ServedEvent, 'kind' | 'upstream'> = { latest: 0n, tags: { safe: -1n, finalized: -1n } };
 
 /** The pollers of the same chain in the other workers of the machine. */
@@ -107,12 +107,15 @@ export class ChainPeers {
     return announcing;
   }
 
-  /** After a fall, the next served blocks are announced again. @param now the newest served ones */
+  /**
+   * Forgets what is above the newest served blocks: after a fall, the next ones are announced again.
+   * @param now the newest served ones
+   */
   forgetServedAbove(now: ServedEvent): void {
     if (isAbove(this.#announced, now)) this.#announced = nothing;
   }
 
-  /** As `WorkerLink.whenCurrent`: then the worker knows all blocks that others have served. */
+  /** Waits as `WorkerLink.whenCurrent`: then the worker knows all blocks that others have served. */
   whenCurrent(): Promise<void> | undefined {
     return this.#link.whenCurrent();
   }

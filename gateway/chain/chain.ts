@@ -25,7 +25,7 @@ const AHEAD_MS = 2_000;
 /** A block of which a caller is served an object. */
 export interface ServedBlock {
   readonly number: bigint;
-  /** Lower case; undefined: not known. */
+  /** Hash in lower case; undefined: not known. */
   readonly hash?: string | undefined;
 }
 
@@ -61,7 +61,7 @@ export type Effect<U> =
   | { readonly kind: 'late'; readonly upstream: U }
   /** The upstream stays ahead of all others: fetch its block of this number, and call `compared`. */
   | { readonly kind: 'compare'; readonly upstream: U; readonly number: bigint }
-  /** All upstreams are below the head: poll them to confirm it. */
+  /** Poll all upstreams, which are below the head, to confirm it. */
   | { readonly kind: 'confirm' };
 
 export interface ChainOptions<U> {
@@ -69,7 +69,7 @@ export interface ChainOptions<U> {
   readonly isDevelopment: boolean;
   /** Minimum time until a lower head is confirmed on other chains, because calls may poll often. */
   readonly minLowerMs: number;
-  /** Without a use and a poll for longer, more blocks than are followed may have been replaced. */
+  /** Time without a use and a poll after which more blocks than are followed may have been replaced. */
   readonly pauseMs: number;
   /** The network is in use for this time after a call. */
   readonly inUseMs: number;
@@ -86,7 +86,7 @@ let epochs = 0;
  */
 export class Chain<U> {
   readonly #options: ChainOptions<U>;
-  /** In order of preference. */
+  /** Upstreams in order of preference. */
   readonly #upstreams = new Map<U, UpstreamBlocks<U>>();
   #effects: Effect<U>[] = [];
   #view: ChainView<U> | undefined;
@@ -99,7 +99,7 @@ export class Chain<U> {
   #isWatched = false;
   /** Watchers get each change at once. Others are given its blocks later, or never. */
   #isDelivered = false;
-  /** At the start, the head is selected when these were polled, or at this time. */
+  /** Upstreams after whose polls the head is selected at the start, or at the time below. */
   readonly #awaited = new Set<U>();
   #awaitedUntil = -Infinity;
 
@@ -186,7 +186,7 @@ export class Chain<U> {
 
   // Events
 
-  /** These upstreams, best first, instead of those before. What is known of the others is forgotten. */
+  /** Follows these upstreams, best first, instead of those before. What is known of the others is forgotten. */
   replaceUpstreams(upstreams: readonly U[], rule?: WitnessRule): void {
     const previous = new Map(this.#upstreams);
     this.#upstreams.clear();
@@ -234,7 +234,7 @@ export class Chain<U> {
     return this.#takeEffects();
   }
 
-  /** These upstreams are on another chain: what is known only from them does not count. */
+  /** Excludes upstreams on another chain: what is known only from them does not count. */
   left(upstreams: readonly U[], at: number): readonly Effect<U>[] {
     const left = upstreams.flatMap((upstream) => this.#upstreams.get(upstream) ?? []);
     const numbers = left.flatMap(({ head, header }) => head?.number ?? header?.number ?? []);
@@ -403,7 +403,7 @@ export class Chain<U> {
   // What callers were served
 
   /**
-   * If a served block is older than the head of its upstream, or on another branch, that is polled, and no state at it is
+   * Records a served block. If it is older than its upstream's head, or on another branch, that is polled, and no state at it is
    * reused until then.
    */
   #serve(
@@ -515,7 +515,7 @@ export class Chain<U> {
     if (before === undefined && this.#followed.head !== undefined) this.#decide(undefined, at);
   }
 
-  /** Of the upstream with the head and one of another group, the higher one is asked for its block at the height of the other. */
+  /** Asks the higher one of the upstream with the head and one of another group for its block at the height of the other. */
   #compareHeads(head: UpstreamReport<U>, onBranch: readonly UpstreamReport<U>[]): void {
     for (const other of onBranch) {
       if (other.group === head.group) continue;
@@ -571,7 +571,7 @@ export class Chain<U> {
     return selection;
   }
 
-  /** If an upstream stays ahead, and what it has at the height of the network is not known, it is asked. */
+  /** Asks an upstream that stays ahead what it has at the height of the network, if that is not known. */
   #compare(known: UpstreamBlocks<U>, isAhead: boolean, linkedFrom: bigint, at: number): void {
     const number = this.#followed.head?.number;
     known.aheadSince = isAhead ? (known.aheadSince ?? at) : undefined;
@@ -683,7 +683,7 @@ export class Chain<U> {
 
   // The followed chain
 
-  /** Only the number of the head is known, from a response to a caller: the chain follows the newest header up to it. */
+  /** Follows the newest header up to a head of which only the number is known, from a response to a caller. */
   #followNewestHeader(max: bigint, usable: readonly UpstreamBlocks<U>[], fills: Move<U>['fills'], at: number): void {
     const { head, ring } = this.#followed;
     let newest = head;
@@ -709,7 +709,10 @@ export class Chain<U> {
     }
   }
 
-  /** False: by its blocks, a head is on another branch than the one to follow, or others are too far below it. */
+  /**
+   * Whether a head is still selected; false: by its blocks, it is on another branch than the one to follow, or others are too
+   * far below it.
+   */
   #isStillSelected({ known, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
     if (this.#upstreams.get(known.upstream) !== known || known.hashes.get(head.number) !== head.hash) return false;
     known.learnAncestors(blocks);
@@ -732,8 +735,8 @@ export class Chain<U> {
   }
 
   /**
-   * These blocks are not in the chain any more. It may be shorter; an upstream may have more of its blocks already. Upstreams
-   * whose head was removed have at least the block before.
+   * Accepts that blocks are not in the chain any more. It may be shorter; an upstream may have more of its blocks already.
+   * Upstreams whose head was removed have at least the block before.
    */
   #acceptBranch(removed: readonly Header[], at: number): void {
     const { head: header } = this.#followed.headers;

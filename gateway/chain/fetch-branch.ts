@@ -7,7 +7,7 @@ import type { Headers } from './header-ring.ts';
 const MAX_WALK = 512;
 /** The same without watchers: each of them is a request that the operator pays for. */
 const MAX_UNWATCHED_WALK = 128;
-/** With a larger gap, the chain restarts at the head. */
+/** Maximum gap: with a larger one, the chain restarts at the head. */
 const MAX_GAP = 512;
 /** Blocks before the head that the first watcher's chain begins with: a reorg soon after needs no removed block of an upstream. */
 const FIRST_HEADERS = 64;

@@ -2,9 +2,9 @@ import { HeaderRing, type ChainChange, type Headers } from './header-ring.ts';
 import type { Header } from './header.ts';
 import { isAlternating, type UpstreamBlocks } from './upstream-blocks.ts';
 
-/** Over an hour of Ethereum, and minutes of the fastest networks. */
+/** Headers of over an hour of Ethereum, and of minutes of the fastest networks. */
 export const MAX_HEADERS = 512;
-/** If a gap could not be filled for this time, the chain restarts at the head. */
+/** Time after which the chain restarts at the head if a gap could not be filled. */
 const MAX_GAP_MS = 60_000;
 /** Missing blocks that are fetched without watchers. With larger gaps, the chain restarts at the head. */
 const MAX_UNWATCHED_GAP = 3n;
@@ -63,7 +63,7 @@ interface UncheckedMove<U> {
  */
 export class FollowedChain<U> {
   readonly ring = new HeaderRing(MAX_HEADERS);
-  /** It is followed without a pause. */
+  /** Whether the chain is followed without a pause. */
   isCurrent = false;
   /** Watchers may have missed a change, so that it restarts at the next head. */
   hasMissed = false;
@@ -77,7 +77,7 @@ export class FollowedChain<U> {
   #next: Move<U> | undefined;
   /** The latest head of each upstream whose chain is being checked. Heads of others are followed meanwhile. */
   readonly #unchecked = new Map<U, UncheckedMove<U>>();
-  /** Those whose check has ended while blocks are being fetched. */
+  /** Moves whose check has ended while blocks are being fetched. */
   #checked: UncheckedMove<U>[] = [];
 
   get headers(): Headers {
@@ -116,8 +116,8 @@ export class FollowedChain<U> {
   }
 
   /**
-   * These upstreams are on another chain. If the next head of another one continues the chain, they reported no block of it. Without
-   * others, it restarts.
+   * Excludes upstreams on another chain. If the next head of another one continues the chain, they reported no block of it.
+   * Without others, it restarts.
    * @param hadHead the head of one of them was known
    */
   *left(upstreams: readonly U[], hadHead: boolean, hasOthers: boolean): Iterable<Step<U>> {

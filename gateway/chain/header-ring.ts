@@ -5,16 +5,16 @@ import type { Header } from './header.ts';
  * back further than all known blocks, `removed` has all of them, and `added` begins below.
  */
 export interface ChainChange {
-  /** Newest first. Empty unless there is a reorg. */
+  /** Removed headers, newest first. Empty unless there is a reorg. */
   readonly removed: readonly Header[];
-  /** Oldest first. */
+  /** Added headers, oldest first. */
   readonly added: readonly Header[];
   /**
-   * There is a gap between the delivered blocks and `added`: more blocks were missed or removed than are fetched. `removed`
-   * is empty. Subscribers continue from `added`.
+   * Whether there is a gap between the delivered blocks and `added`: more blocks were missed or removed than are fetched.
+   * `removed` is empty. Subscribers continue from `added`.
    */
   readonly hasGap?: true;
-  /** With `hasGap`: delivered blocks may be those of another chain, on which the upstream that reported them is. */
+  /** Whether, with `hasGap`, delivered blocks may be those of another chain, on which the upstream that reported them is. */
   readonly isOtherChain?: true;
 }
 
@@ -68,9 +68,9 @@ export class Headers {
 export class HeaderRing {
   readonly #maxHeaders: number;
   readonly #places = new Map<string, Place>();
-  /** Oldest first. */
+  /** Removed hashes, oldest first. */
   readonly #removed = new Set<string>();
-  /** Another one after each change. */
+  /** Headers: another object after each change. */
   headers = new Headers([], this.#places);
 
   constructor(maxHeaders: number) {

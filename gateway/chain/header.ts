@@ -1,7 +1,7 @@
 /** A block that an upstream reported. */
 export interface Block {
   readonly number: bigint;
-  /** 0: the block has no usable gas limit. Undefined: only its number is known. */
+  /** Gas limit; 0: the block has no usable one. Undefined: only its number is known. */
   readonly gasLimit?: bigint | undefined;
   /** Unix time in seconds, from the block. */
   readonly timestamp?: bigint | undefined;
@@ -17,13 +17,13 @@ export interface SeenHead extends Block {
 /** A block header: the fields that following the chain needs, and its members, of bounded length. */
 export interface Header {
   readonly number: bigint;
-  /** Lower case. */
+  /** Hash in lower case. */
   readonly hash: string;
-  /** Lower case. */
+  /** Hash of the parent in lower case. */
   readonly parentHash: string;
-  /** As in a newHeads notification: without transactions, uncles, withdrawals, size, totalDifficulty. */
+  /** Members as in a newHeads notification: without transactions, uncles, withdrawals, size, totalDifficulty. */
   readonly block: Readonly<Record<string, unknown>>;
-  /** Parsed from a block, not from a newHeads notification, which may have more members. */
+  /** Whether the header was parsed from a block, not from a newHeads notification, which may have more members. */
   readonly isFromBlock: boolean;
 }
 

@@ -1,7 +1,7 @@
 import type { SeenHead } from './header.ts';
 import { highestPlausible, nearBlocks } from './select-head.ts';
 
-/** After this time the upstream that returned the block has it at each poll, or the number was wrong. */
+/** Time after which the upstream that returned the block has it at each poll, or the number was wrong. */
 const MAX_ABOVE_HEAD_MS = 15_000;
 
 const NONE = { number: -1n, at: -Infinity };
@@ -21,7 +21,7 @@ export class NewestServed<U> {
   #head: SeenHead | undefined;
   #blockMs: number | undefined;
 
-  /** 0: no block was served. */
+  /** Number of the newest served block; 0: no block was served. */
   get number(): bigint {
     return this.#number;
   }

@@ -5,14 +5,14 @@ export interface PollTimes {
   /** Bounds of the poll interval while there are watchers: half of the block time. */
   readonly watchedMinMs: number;
   readonly watchedMaxMs: number;
-  /** With watchers and regular blocks of this time or more, polls are at the expected times of blocks. */
+  /** Time of regular blocks from which on, with watchers, polls are at the expected times of blocks. */
   readonly expectedMinMs: number;
   /** Bounds of the poll interval without watchers: the block time. */
   readonly usedMinMs: number;
   readonly usedMaxMs: number;
   /** Time after the last call at which polls stop. Until then the interval grows. */
   readonly idleAfterMs: number;
-  /** Without a use and a poll for longer, more blocks than are followed may have been replaced. */
+  /** Time without a use and a poll after which more blocks than are followed may have been replaced. */
   readonly pauseMs: number;
   /** Minimum interval between the polls that confirm a lower head. */
   readonly confirmMinMs: number;
@@ -54,7 +54,7 @@ export const defaultTimes: PollTimes = {
   startMs: 1_000,
 };
 
-/** Used until the block time is known. */
+/** Block time until it is known. */
 const DEFAULT_BLOCK_MS = 2_000;
 
 /**

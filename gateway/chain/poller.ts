@@ -25,7 +25,7 @@ const OTHER_CHAIN_BACKOFF_MS = 60_000;
 const ANCESTORS_BACKOFF_MS = 60_000;
 /** A worker polls an upstream if the first one has not for this many times the interval. */
 const OVERDUE_FACTOR = 3;
-/** After a message of a worker with watchers, the first one polls as if it had them for this many of the longest rounds. */
+/** Number of the longest rounds for which the first worker polls as if it had watchers, after a message of one with them. */
 const WATCHED_ROUNDS = 2;
 
 /** An upstream whose blocks are followed. */
@@ -34,14 +34,17 @@ export interface PolledUpstream extends HeaderSource {
   /** Upstreams of one group have one vote about the chain. */
   readonly group: string;
   readonly circuit: { readonly isClosed: boolean };
-  /** By the last check of its chain id, which precedes the first request. */
+  /** Whether it is on another chain by the last check of its chain id, which precedes the first request. */
   readonly isOnOtherChain: boolean;
-  /** Since its head was last polled, it failed or returned an older one: its node may have started anew. */
+  /** Whether the upstream failed or returned an older head since its head was last polled: its node may have started anew. */
   isHeadUncertain: boolean;
   readonly metrics: UpstreamSeries;
   /** Checks the chain id again. @returns whether it is that of the network; false also without a response. Never rejects. */
   verifyChain(): Promise<boolean>;
-  /** It gets no calls, and the network file forbids polls until it does. @param isNeeded a call needs its head: only if drained */
+  /**
+   * Whether the upstream gets no calls, and the network file forbids polls until it does.
+   * @param isNeeded a call needs its head: only if drained
+   */
   isUnwatched(now: number, isNeeded?: boolean): boolean;
   /**
    * Subscribes at the upstream over its WebSocket.
@@ -61,7 +64,7 @@ export interface FeedEvents {
   /** The subscription is open. */
   started(): void;
   notified(result: unknown): void;
-  /** Called once when the subscription ends, unless Gatehouse closed it. */
+  /** Handles the end: called once when the subscription ends, unless Gatehouse closed it. */
   ended(): void;
 }
 
@@ -74,7 +77,7 @@ export interface PollerOptions {
   readonly isDevelopment: boolean;
   readonly times?: Partial<PollTimes>;
   readonly log: Log;
-  /** Undefined: the gateway has one worker. */
+  /** Pollers of the other workers; undefined: the gateway has one worker. */
   readonly peers?: ChainPeers | undefined;
 }
 
@@ -111,9 +114,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #probed: readonly Probed[] = [];
   /** Whether they get changes at once, or are given the blocks later, by `delivered`. */
   readonly #watchers = new Map<(change: ChainChange) => void, boolean>();
-  /** Those that wait for a change of the chain. */
+  /** Functions of callers that wait for a change of the chain. */
   readonly #waiting = new Set<() => void>();
-  /** Those that wait for the next poll or notification. */
+  /** Functions of callers that wait for the next poll or notification. */
   readonly #waitingForNews = new Set<() => void>();
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
@@ -122,7 +125,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #timer: Timer | undefined;
   /** When polls began, or something last waited for the head. */
   #startedAt = -Infinity;
-  /** After polls began again, the end of the time for which calls for a tag wait for them. */
+  /** End of the time for which calls for a tag wait for polls after these began again. */
   #firstPollsUntil = -Infinity;
   /** A call waits for the head until then. */
   #neededUntil = -Infinity;
@@ -207,7 +210,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#chain.rewritten();
   }
 
-  /** Called for each use of the network: heads are followed for the next 3 minutes, at growing intervals. Cheap. */
+  /** Marks the network as used, at each use: heads are followed for the next 3 minutes, at growing intervals. Cheap. */
   markUsed(now: number): void {
     this.#chain.used(now);
     this.#usedAt = now;
@@ -278,7 +281,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   /**
-   * For a call that compares upstreams: resolves when the polls that began with `currentHead` have ended, or after 300 ms.
+   * Resolves, for a call that compares upstreams, when the polls that began with `currentHead` have ended, or after 300 ms.
    * @returns undefined: none of them is in progress
    */
   whenPolled(): Promise<unknown> | undefined {
@@ -320,7 +323,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   /**
-   * For a call for a tag. Begins polls if they had stopped.
+   * Begins polls if they had stopped, for a call for a tag.
    * @returns resolves when the first polls of all upstreams have ended, or 500 ms after polls began; undefined: they have ended
    */
   whenStarted(now: number): Promise<void> | undefined {
@@ -578,7 +581,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     for (const [upstream, polls] of this.#polls) this.#stopPolls(upstream, polls);
   }
 
-  /** Its head is forgotten, because it becomes outdated. */
+  /** Stops polls of an upstream. Its head is forgotten, because it becomes outdated. */
   #stopPolls(upstream: U, polls: Polls): void {
     this.#closeFeed(upstream, polls);
     const { polling, catchUp } = polls;
@@ -747,7 +750,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   // Events of the chain, and what follows from them
 
-  /** In this worker and the others. */
+  /** Passes a block to the chain of this worker and to those of the others. */
   #seeForAll(upstream: U, block: Block, how: PolledHow, now: number): void {
     this.#see(upstream, block, how, now);
     if (this.#peers === undefined) return;

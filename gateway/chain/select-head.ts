@@ -29,34 +29,34 @@ export interface Report {
   readonly movedAt: number;
   /** The hashes of the newest blocks that it has, by number, newest first: of its heads and their parents. */
   readonly hashes: ReadonlyMap<bigint, string>;
-  /** From this number on, they are ancestors of its head. Those below may have been replaced. */
+  /** Number from which on the hashes are those of ancestors of its head. Those below may have been replaced. */
   readonly linkedFrom: bigint;
-  /** It was marked: its word alone does not raise the head. */
+  /** Whether the upstream was marked: its word alone does not raise the head. */
   readonly isMarked: boolean;
-  /** Only the number of its head is known: it may have left the branch of its hashes, which was followed. */
+  /** Whether only the number of its head is known: it may have left the branch of its hashes, which was followed. */
   readonly isUncertain: boolean;
 }
 
 /** What follows for one upstream. Undefined members: nothing. */
 export interface Standing {
-  /** From this height on, it has other blocks than the network: it is not used for them. */
+  /** Height from which on the upstream has other blocks than the network: it is not used for them. */
   readonly leftAt?: bigint;
   /** Upstreams of at least two groups, and of more than its branch has, have another block there. */
   readonly hasLost?: true;
-  /** Its head is more than one block above those of the other groups: it is not used above this height. */
+  /** Height above which the upstream is not used: its head is more than one block above those of the other groups. */
   readonly aheadOf?: bigint;
 }
 
 export interface Selection<R extends Report> {
-  /** Undefined: no head is known. */
+  /** Report of the selected head; undefined: no head is known. */
   readonly head: R | undefined;
   /** Why the head replaces the followed branch at once: that branch lost, or no current upstream has it any more. */
   readonly leaves: 'lost' | 'gone' | undefined;
-  /** Those that have one. */
+  /** Standings of the reports that have one. */
   readonly standings: ReadonlyMap<R, Standing>;
   /** The height from which groups have different blocks, and no branch has a majority. */
   readonly disputedAt: bigint | undefined;
-  /** Their heads may be outdated: others are above them. */
+  /** Reports whose heads may be outdated: others are above them. */
   readonly late: readonly R[];
 }
 

@@ -11,7 +11,7 @@ const tags = ['safe', 'finalized'] as const satisfies readonly FinalTag[];
 
 /** Holds the newest blocks that callers of one network were served for the tags `safe` and `finalized`. */
 export class ServedTags<U> {
-  /** Another object after each change. */
+  /** Blocks of the tags: another object after each change. */
   blocks: Readonly<Record<FinalTag, TaggedBlock<U>>> = {
     safe: { number: -1n, olderAt: new Map() },
     finalized: { number: -1n, olderAt: new Map() },

@@ -2,9 +2,9 @@ import { BranchMarks, type BranchMark } from './branch-marks.ts';
 import type { Block, Header, SeenHead } from './header.ts';
 import type { Report, Standing } from './select-head.ts';
 
-/** If a head falls and rises again within this time, several nodes probably share the URL. */
+/** Time within which a head falls and rises again if several nodes probably share the URL. */
 const RISE_MS = 15_000;
-/** For this time. */
+/** Time for which the upstream then counts as alternating. */
 const ALTERNATION_MS = 60_000;
 
 /** Hashes of the newest blocks of an upstream that are retained, which covers 16 polls of a fast network. */
@@ -14,14 +14,14 @@ const MAX_HASHES = 32;
 export interface ViewedUpstream extends Readonly<
   Pick<UpstreamBlocks<unknown>, 'head' | 'advancedAt' | 'alternatedAt' | 'isSubscribed' | 'standing'>
 > {
-  /** Undefined: it is not marked as being on another branch. */
+  /** Mark of the upstream; undefined: it is not marked as being on another branch. */
   readonly mark: BranchMark | undefined;
 }
 
 /** What is known of the blocks of one upstream. */
 export class UpstreamBlocks<U> {
   readonly upstream: U;
-  /** Its newest known block; undefined: not known. It then counts as having every block. */
+  /** Newest known block of the upstream; undefined: not known. The upstream then counts as having every block. */
   head: SeenHead | undefined;
   /** The newest block with a header that it reported: its head, or an older one while only the number of that is known. */
   header: Header | undefined;
@@ -33,11 +33,11 @@ export class UpstreamBlocks<U> {
   movedAt = -Infinity;
   /** The hashes of its newest blocks by number, newest first, as far as it reported them. */
   hashes: ReadonlyMap<bigint, string> = new Map();
-  /** From this number on, they are ancestors of its head. Those below may have been replaced. */
+  /** Number from which on the hashes are those of ancestors of its head. Those below may have been replaced. */
   linkedFrom = 0n;
   /** What the selection of the head found; undefined: it is on the followed branch, as far as is known. */
   standing: Standing | undefined;
-  /** Since when its head is further ahead of the other groups than counts. */
+  /** Time since which its head is further ahead of the other groups than counts. */
   aheadSince: number | undefined;
   /** The block of the network of which it was asked for its own. */
   comparedAt: bigint | undefined;
@@ -52,13 +52,13 @@ export class UpstreamBlocks<U> {
   failures = 0;
   /** Number of polls in a row at which the selected head was below the network's head. */
   pollsBelow = 0;
-  /** Its head did not continue the chain. */
+  /** Whether its head did not continue the chain. */
   isForeign = false;
-  /** Since its last poll or notification, it returned a block older than its head, or of another branch. */
+  /** Whether it returned, since its last poll or notification, a block older than its head, or of another branch. */
   isSuspected = false;
-  /** Since its last poll or notification, its block for `latest` was below a final one. */
+  /** Whether its block for `latest` was below a final one since its last poll or notification. */
   isBelowFinal = false;
-  /** Its head before it last fell, and when it fell. */
+  /** Head of the upstream before it last fell, and when it fell. */
   #beforeFall: bigint | undefined;
   #fellAt = -Infinity;
 
@@ -106,7 +106,7 @@ export class UpstreamBlocks<U> {
     this.marks.abandon([...previous].filter(([one, known]) => (this.hashes.get(one) ?? known) !== known).reverse());
   }
 
-  /** These are ancestors of its head, oldest first, each the parent of the next. */
+  /** Learns ancestors of its head, oldest first, each the parent of the next. */
   learnAncestors(branch: readonly Header[]): void {
     const [oldest, newest] = [branch[0], branch.at(-1)];
     if (oldest === undefined || newest === undefined || oldest.number > this.linkedFrom) return;
@@ -125,7 +125,7 @@ export class UpstreamBlocks<U> {
     if (this.linkedFrom < oldest) this.linkedFrom = oldest;
   }
 
-  /** For the selection of the network's head. */
+  /** Report for the selection of the network's head. */
   reportFor(group: string): UpstreamReport<U> | undefined {
     const { head, roseAt, movedAt, hashes, linkedFrom, marks } = this;
     const isMarked = marks.mark !== undefined;
@@ -133,13 +133,13 @@ export class UpstreamBlocks<U> {
     return head && { known: this, group, head, roseAt, movedAt, hashes, linkedFrom, isMarked, isUncertain };
   }
 
-  /** For a view, which does not change. */
+  /** Copy for a view, which does not change. */
   snapshot(): ViewedUpstream {
     const { head, advancedAt, alternatedAt, isSubscribed, standing, marks } = this;
     return { head, advancedAt, alternatedAt, isSubscribed, standing, mark: marks.mark };
   }
 
-  /** Its head becomes outdated, or is of another chain. */
+  /** Forgets its head, which becomes outdated, or is of another chain. */
   forget(): void {
     this.head = undefined;
     this.header = undefined;

@@ -9,7 +9,7 @@ import type { FinalTag, TaggedBlock } from './served-tags.ts';
 import { isAlternating, type ViewedUpstream } from './upstream-blocks.ts';
 import type { Witnesses } from './witness-tracker.ts';
 
-/** After this time, an upstream with an older safe or finalized block may have the newer one. Those blocks are not polled. */
+/** Time after which an upstream with an older safe or finalized block may have the newer one. Those blocks are not polled. */
 const OLDER_TAG_MS = 12_000;
 /** An older gas limit is not used. Gas limits change by at most 1/1024 per block. */
 const MAX_GAS_LIMIT_AGE_MS = 300_000;
@@ -20,8 +20,9 @@ const MAX_GAS_LIMIT_AGE_MS = 300_000;
  */
 export class ChainView<U> {
   /**
-   * Another number after each change by which earlier answers must not be reused: another head, a newer served block, and each
-   * sign that blocks were replaced. Unique in the process: an entry of a closed network is not valid in one with the same name.
+   * Number that differs after each change by which earlier answers must not be reused: another head, a newer served block, and
+   * each sign that blocks were replaced. Unique in the process: an entry of a closed network is not valid in one with the same
+   * name.
    */
   declare readonly epoch: number;
   /** The epoch since which no block can have been replaced unnoticed. Each pause in polls, and each lower head, ends that. */
@@ -44,7 +45,10 @@ export class ChainView<U> {
   declare readonly pastHeads: readonly SeenHead[];
   /** The newest block with a usable gas limit. */
   declare readonly gasBlock: SeenHead | undefined;
-  /** Since when groups of upstreams have different blocks from a number on, and none has a majority; undefined: they have not. */
+  /**
+   * Number and time since which groups of upstreams have different blocks from a number on, and none has a majority;
+   * undefined: they have not.
+   */
   declare readonly dispute: { readonly number: bigint; readonly at: number } | undefined;
   declare readonly witnesses: Witnesses;
   declare readonly tagged: Readonly<Record<FinalTag, TaggedBlock<U>>>;

@@ -12,7 +12,7 @@ export type Hold = 'no' | 'near' | 'always';
 
 /** How many groups must have a block on which proofs rest. */
 export interface WitnessRule {
-  /** Undefined: more than half of the groups. */
+  /** Number of witnesses; undefined: more than half of the groups. */
   readonly count: number | undefined;
   /** Whether the head is held at the newest such block. */
   readonly hold: Hold;
@@ -27,7 +27,7 @@ export interface Witnesses {
   /** The newest witnessed block. Its groups may be unavailable since. Undefined: not known. */
   readonly block: { readonly number: bigint; readonly hash: string } | undefined;
   readonly hold: Hold;
-  /** Since when new blocks are not witnessed in time; undefined: they are. */
+  /** Time since which new blocks are not witnessed in time; undefined: they are. */
   readonly missingSince: number | undefined;
 }
 
@@ -47,7 +47,7 @@ interface Reported<U> {
 
 /** Finds the newest witnessed block of a network, and holds its head there if the rule says so. */
 export class WitnessTracker<U> {
-  /** Another object after each change. */
+  /** Witnesses: another object after each change. */
   known = noWitnesses;
   /** The upstream that has the newest witnessed block as its head; undefined: none has. */
   #witness: UpstreamReport<U> | undefined;

@@ -16,7 +16,7 @@ import { exitCodes } from './exit-codes.ts';
 import { UsageError } from './key-options.ts';
 
 const TIMEOUT_MS = 5_000;
-/** Longer than any call. */
+/** Time limit, longer than any call. */
 const EXPLAIN_TIMEOUT_MS = 60_000;
 
 /** No gateway responds, or it rejects the request. The message is one line for the operator. */

@@ -11,7 +11,7 @@ const POLL_INTERVAL_MS = 1_000;
 export interface DrainableNetwork {
   readonly config: { readonly slug: string };
   readonly router: { readonly all: readonly { readonly name: string; drain: Drain | undefined }[] };
-  /** Called after upstreams were drained or returned. */
+  /** Listener, called after upstreams were drained or returned. */
   followDrains(): void;
 }
 
@@ -52,7 +52,7 @@ export class ActiveDrains {
     this.#timer = clock.setInterval(() => void this.read(), POLL_INTERVAL_MS).unref();
   }
 
-  /** Never rejects. */
+  /** Reads the drains, and never rejects. */
   read(): Promise<void> {
     return (this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;

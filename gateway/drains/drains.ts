@@ -9,7 +9,7 @@ export interface Drain {
   readonly upstream: string;
   /** ISO 8601. */
   readonly at: string;
-  /** As in the audit log. */
+  /** Operator, as in the audit log. */
   readonly by: string;
   /** ISO 8601; absent: until an operator ends it. */
   readonly until?: string;

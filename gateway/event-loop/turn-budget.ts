@@ -181,7 +181,7 @@ export class TurnBudget {
     resume?.();
   };
 
-  /** All that waits must rest: one timer in place of a turn after the other. */
+  /** Serves at a time, because all that waits must rest: one timer in place of a turn after the other. */
   #serveAt(at: number, now: number): void {
     // One that is overdue may be of a clock that was replaced.
     const isSet = this.#timerAt > now && this.#timerAt <= at;

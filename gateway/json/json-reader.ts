@@ -30,7 +30,7 @@ const MIN_PLAIN_BYTES = 1_000;
 const MAX_WORD_BYTES = 256;
 /** Length of the pieces in which a long text that is not plain is checked natively first: a caller can write one character into 24 MB. */
 const PIECE_BYTES = 4_096;
-/** More than any bytes have, as an integer: comparing with Infinity is slower. */
+/** Number above that of any bytes, as an integer: comparing with Infinity is slower. */
 const NEVER = 2 ** 30;
 /** Four quotes. */
 const QUOTES = 0x22222222;

@@ -5,7 +5,7 @@ export class MemberFault extends Error {
   override readonly name = 'MemberFault';
   /** The name in the schema, never the caller's text. */
   readonly member: string;
-  /** True: the name differs from the known name in case only. False: the member is in the object twice. */
+  /** Whether the name differs from the known name in case only. False: the member is in the object twice. */
   readonly isVariant: boolean;
   /** The path of the object: names and indexes, outermost first. */
   readonly path: (string | number)[] = [];

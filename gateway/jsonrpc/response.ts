@@ -95,7 +95,7 @@ function errorBody(id: string, code: number, message: string, data: unknown): st
   return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}${tail}}}`;
 }
 
-/** Longer ones fill the log lines of proxies. */
+/** Maximum length of a phrase: longer ones fill the log lines of proxies. */
 const MAX_PHRASE_LENGTH = 200;
 /** Node rejects control characters, and a client reads bytes above ASCII as Latin-1. */
 const NOT_PRINTABLE = /[^\x20-\x7e]+/g;

@@ -16,7 +16,7 @@ export class TimeSlicer {
   #hasBegun = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** Called before each step. @returns undefined to continue at once, or a promise to await first */
+  /** Begins a step: called before each. @returns undefined to continue at once, or a promise to await first */
   next(): Promise<void> | undefined {
     const now = clock.now();
     if (!this.#hasBegun) this.#begin(now);

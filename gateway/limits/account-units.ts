@@ -36,7 +36,7 @@ const NO_CONNECTION = -1;
 
 /** Outcome of one charge. */
 export interface ChargeOutcome {
-  /** Undefined if the charge was taken. */
+  /** Shortage; undefined if the charge was taken. */
   readonly shortage: Shortage | undefined;
   readonly allowance: Allowance | undefined;
 }

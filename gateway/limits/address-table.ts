@@ -5,7 +5,7 @@ import { newLimitState, setMissing, type LimitState, type UtcDate } from './limi
 
 /** Parts of the table, which grow one by one: to copy all of it at once would block the event loop. */
 const SEGMENTS = 256;
-/** So that a segment is at most half full. The largest table has 59 MB. */
+/** Maximum of a segment, so that it is at most half full. The largest table has 59 MB. */
 const MAX_PER_SEGMENT = 2_048;
 const MIN_SLOTS = 16;
 /** A full segment is searched for accounts that can be dropped once in this time. */
@@ -20,7 +20,7 @@ const [KEY, AT, MISSING, DAY, USED, DROPPED_AT, MEMBER] = [0, 1, 2, 3, 4, 5, 6] 
 /** Where an account is, or would be. */
 export interface Place {
   readonly segment: number;
-  /** Above 0. */
+  /** Key of the account, above 0. */
   readonly key: number;
 }
 
@@ -148,7 +148,7 @@ class Segment {
     if (!isFound) this.count++;
   }
 
-  /** With space for as many as it keeps. */
+  /** Rebuilds the segment with space for as many as it keeps. */
   #rebuild(isKept: (numbers: Float64Array, slot: number) => boolean): void {
     const old = this.#numbers;
     const kept: number[] = [];

@@ -3,7 +3,7 @@ import type { KeyLimits, Rate } from '../auth/permissions/key-limits.ts';
 
 /** The request units of one request body. */
 export interface Charge {
-  /** In steps of 0.001. */
+  /** Units in steps of 0.001. */
   readonly units: number;
   /** Request units by method, only for methods with a rate of their own. */
   readonly byMethod: ReadonlyMap<string, number>;
@@ -20,7 +20,7 @@ export interface Bucket {
  * bucket in debt. So in any time t at most burst + rate × t + one charge passes. Quotas are never exceeded.
  */
 export interface LimitState extends Periods {
-  /** By method; the bucket of the key has the name ''. */
+  /** Buckets by method; the bucket of the key has the name ''. */
   readonly buckets: Map<string, Bucket>;
 }
 
@@ -54,7 +54,7 @@ export function newDeltas(rates: ReadonlyMap<string, number> = new Map()): Delta
 /** Charges to add as a whole, and only if no sum before is above its maximum. */
 export interface ConditionalDeltas {
   readonly deltas: Deltas;
-  /** By the name of the limit. */
+  /** Maximum sums by the name of the limit. */
   readonly maxSums: Map<string, { readonly limit: Limit; readonly max: number }>;
 }
 
@@ -68,7 +68,7 @@ export interface Sums extends Periods {
 /** Units of a charge that a bucket must have. */
 export const ADMISSION_UNITS = 1;
 
-/** Above the rounding errors of sums of units, and below the cheapest charge. */
+/** Tolerance above the rounding errors of sums of units, and below the cheapest charge. */
 export const unitTolerance = 1e-6;
 
 /** The limit that rejects a charge. */
@@ -82,7 +82,7 @@ export interface Shortage {
   /** Seconds until the same charge can be taken; undefined if it exceeds the quota even of an unused account. */
   readonly waitS: number | undefined;
   readonly allowance: Allowance | undefined;
-  /** Whose limit it is, if the caller has no key. */
+  /** Owner of the limit, if the caller has no key. */
   readonly scope?: 'address' | 'all';
 }
 
@@ -99,7 +99,7 @@ export interface UtcDate {
 
 /** The time of a charge. */
 export interface Moment {
-  /** By clock.now(). */
+  /** Time by clock.now(). */
   readonly now: number;
   readonly date: UtcDate;
 }
@@ -109,7 +109,7 @@ export interface Moment {
  */
 export interface Limit {
   readonly reason: 'rate-limit' | 'daily-quota' | 'monthly-quota';
-  /** As in `Shortage`. */
+  /** Name of the limit, as in `Shortage`. */
   readonly name: string;
   /** The only method that counts; empty: all. */
   readonly method: string;
@@ -118,7 +118,7 @@ export interface Limit {
   /** Units that return in a second; 0: none before the period ends. */
   readonly perSecond: number;
   readonly maxRequired: number;
-  /** For rounding errors. */
+  /** Tolerance for rounding errors. */
   readonly tolerance: number;
 }
 
@@ -156,7 +156,7 @@ export function unitsFor({ method }: Limit, { units, byMethod }: Charge): number
   return method === '' ? units : (byMethod.get(method) ?? 0);
 }
 
-/** Of a rate: the units that have not returned. More than its burst: it is in debt. */
+/** Units used; of a rate, those that have not returned. More than its burst: it is in debt. */
 export function usedOf(state: LimitState, limit: Limit, now: number): number {
   if (limit.reason === 'rate-limit') return missingUnits(state, limit, now);
   return limit.reason === 'daily-quota' ? state.dayUsed : state.monthUsed;

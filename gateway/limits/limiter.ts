@@ -43,9 +43,9 @@ const MAX_PER_TRIP = 500;
 const WARNING_INTERVAL_MS = 60_000;
 
 export interface LimiterOptions {
-  /** Undefined: limits are counted in this gateway's memory. Closed by `close`. */
+  /** Shared sums; undefined: limits are counted in this gateway's memory. Closed by `close`. */
   readonly sums: SharedSums | undefined;
-  /** Undefined: no other worker counts the addresses of callers without a key. */
+  /** Link to the other workers; undefined: no other worker counts the addresses of callers without a key. */
   readonly worker?: WorkerLink | undefined;
   /** Whether calls of a key with a quota are served while Redis, which has the count, is unavailable. */
   readonly shouldServeWithoutRedis: boolean;
@@ -64,7 +64,7 @@ export class Limiter {
    * account); without-redis (from memory while Redis is unavailable); quota-unreachable (rejected because the quota is unknown).
    */
   readonly counts = { redis: 0, primary: 0, memory: 0, 'without-redis': 0, 'quota-unreachable': 0 };
-  /** Of callers without a key. */
+  /** Charges of callers without a key. */
   readonly public: PublicCharges;
   readonly #sums: SharedSums | undefined;
   readonly #shouldServeWithoutRedis: boolean;
@@ -241,9 +241,9 @@ export class Limiter {
   }
 
   /**
-   * One round trip. It adds what was taken here, and the charges that fit by what is known here, if no more was used meanwhile than
-   * is left for them. If more was used, none of them is added. The new sums then reject what does not fit, and the others wait
-   * for the next round trip, with half as many charges: so others do not stop them for long.
+   * Makes one round trip. It adds what was taken here, and the charges that fit by what is known here, if no more was used
+   * meanwhile than is left for them. If more was used, none of them is added. The new sums then reject what does not fit, and
+   * the others wait for the next round trip, with half as many charges: so others do not stop them for long.
    */
   async #send(account: AccountUnits, batch: readonly WaitingCharge[], sums: SharedSums): Promise<void> {
     const moment = currentMoment();

@@ -35,7 +35,7 @@ export function serveShares(router: MessageRouter, counts = new ShareCounts()): 
 interface Unsent {
   readonly share: PublicShare;
   units: number;
-  /** Undefined: the primary takes them in any case. */
+  /** Function for the decision of the primary; undefined: it takes the units in any case. */
   readonly decide?: (isTaken: boolean) => void;
 }
 
@@ -47,7 +47,7 @@ export class WorkerShares {
   readonly #link: WorkerLink;
   readonly #counts: ShareCounts;
   readonly #maxUnreportedPart: number;
-  /** By account. */
+  /** Unsent reports by account. */
   #reports = new Map<string, Unsent>();
   #checks: Unsent[] = [];
   #timer: Timer | undefined;

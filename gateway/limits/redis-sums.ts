@@ -11,9 +11,9 @@ import type { Addition, SharedSums } from './shared-sums.ts';
  * account.
  */
 const PREFIX = 'gatehouse:limit:';
-/** Longer than a month, because the count of the month must not expire. */
+/** Time to live, longer than a month, because the count of the month must not expire. */
 const QUOTA_TTL_MS = 32 * 86_400_000;
-/** Without a quota, the hash is needed until its buckets are full. */
+/** Time to live without a quota: the hash is needed until its buckets are full. */
 const RATE_TTL_MS = 60_000;
 
 /**

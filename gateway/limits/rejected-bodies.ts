@@ -11,7 +11,7 @@ export class RejectedBodies {
   readonly #counts = new Map<string, number>();
 
   /**
-   * To be called after the response was written, for requests with and without a body.
+   * Adds a request, with or without a body. To be called after the response was written.
    * @param account name of its account in the memory budget
    */
   add(request: IncomingMessage, account: string): void {

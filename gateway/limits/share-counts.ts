@@ -24,7 +24,7 @@ const noMethods: ReadonlyMap<string, number> = new Map();
 interface Counted {
   readonly entry: AddressEntry;
   readonly limits: KeyLimits;
-  /** Undefined: it is one of all shares for which there is no place. */
+  /** Place of the account; undefined: it is one of all shares for which there is no place. */
   readonly at: { readonly table: AddressTable; readonly place: Place } | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface ShareUse {
 export class ShareCounts {
   readonly #ipv4: AddressTable;
   readonly #others: AddressTable;
-  /** Of all shares for which there is no place, by the account of their limits. */
+  /** Entries of all shares for which there is no place, by the account of their limits. */
   readonly #overflow = new Map<string, AddressEntry>();
   /** What was read for one charge: a /48, and an address. */
   readonly #wide = new AddressEntry();

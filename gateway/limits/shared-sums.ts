@@ -4,7 +4,7 @@ import type { ConditionalDeltas, Deltas, LimitState, Sums, UtcDate } from './lim
 /** What one exchange adds to the sums of an account. */
 export interface Addition {
   readonly account: string;
-  /** With all buckets of the account. */
+  /** Deltas with all buckets of the account. */
   readonly deltas: Deltas;
   /** What is added after the deltas, if the sums with these allow it. */
   readonly conditional?: ConditionalDeltas | undefined;
@@ -19,7 +19,7 @@ export interface Addition {
 export interface SharedSums {
   readonly kind: 'redis' | 'primary';
   readonly isUp: boolean;
-  /** Another number after each new connection: the store may have lost data. */
+  /** Number of the connection, another one after each new connection: the store may have lost data. */
   readonly connection: number;
   /** Adds, and returns the new sums of the periods and of the given buckets. Rejects if the store does not respond in time. */
   add(addition: Addition): Promise<Sums>;

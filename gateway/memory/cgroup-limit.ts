@@ -49,7 +49,7 @@ function groupsOf({ root, controller }: Hierarchy, base: string): string[] {
   }
 }
 
-/** `max`: no limit. */
+/** Bytes in a file; `max`: no limit. */
 function bytesIn(file: string): number {
   const bytes = Number(read(file));
   return bytes > 0 ? bytes : Infinity;
@@ -61,7 +61,7 @@ function coresOf(quota = '', period = ''): number {
   return cores > 0 ? cores : Infinity;
 }
 
-/** Empty: there is no such file. */
+/** Text of a file; empty: there is no such file. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();

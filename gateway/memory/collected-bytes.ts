@@ -8,7 +8,7 @@ const MAX_BLOCK_BYTES = 65_536;
  * takes at most twice its size. The usual body of one chunk is neither copied nor does it need a list.
  */
 export class CollectedBytes {
-  /** Only `add` and `clear` change it. */
+  /** Length in bytes. Only `add` and `clear` change it. */
   length = 0;
   #first: Buffer | undefined;
   #chunks: Buffer[] | undefined;

@@ -9,7 +9,7 @@ import { cgroupLimit } from './cgroup-limit.ts';
 import { CRITICAL_PART, HIGH_PART, MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
 
 const CHECK_INTERVAL_MS = 100;
-/** Below this part of the limit, the interval is longer. */
+/** Part of the limit below which the interval is longer. */
 const CALM_PART = 0.4;
 const CALM_INTERVAL_MS = 500;
 /** Resident memory counts after 5 s only. It is read from a file, which takes as long as the rest of ten checks. */
@@ -55,7 +55,7 @@ export class MemoryGuard {
   readonly #relieved = new Set<string>();
   #relievedAt = -Infinity;
   #collectedAt = -Infinity;
-  /** Only `#check` changes it. */
+  /** Pressure. Only `#check` changes it. */
   state: Pressure = 'normal';
   #residentBytes = 0;
   #residentAt = -Infinity;

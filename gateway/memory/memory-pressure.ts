@@ -8,9 +8,9 @@ export interface MemoryReading {
   /** Objects of the JavaScript heap after its last collection, and what the heap may have. */
   readonly collectedBytes: number;
   readonly heapLimitBytes: number;
-  /** Outside the heap, but of its objects: buffers. */
+  /** Memory outside the heap, but of its objects: buffers. */
   readonly externalBytes: number;
-  /** Resident: with code, stacks, garbage, and what the allocator has not given back. */
+  /** Resident memory: with code, stacks, garbage, and what the allocator has not given back. */
   readonly residentBytes: number;
 }
 
@@ -20,7 +20,7 @@ export const CRITICAL_PART = 0.85;
 const RELEASE = 0.6;
 /** Resident memory counts only if it is high for this time: a collection may be due. */
 const RESIDENT_MS = 5_000;
-/** After this time without growth, resident memory counts as what the allocator keeps. It counts again when it grows. */
+/** Time without growth after which resident memory counts as what the allocator keeps. It counts again when it grows. */
 const KEPT_MS = 10_000;
 const GROWTH = 1.05;
 

@@ -7,7 +7,7 @@ import type { MemoryBudget } from './memory-budget.ts';
  */
 export class Reservation {
   readonly #budget: MemoryBudget;
-  /** That of Gatehouse itself until the caller is known. Bytes are taken only after that. */
+  /** Account: that of Gatehouse itself until the caller is known. Bytes are taken only after that. */
   account: Account;
   /** A transaction has been sent to an upstream: its response is delivered, whatever the memory. */
   mustDeliver = false;

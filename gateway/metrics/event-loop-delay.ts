@@ -7,7 +7,7 @@ import { turnBudget } from '../event-loop/turn-budget.ts';
 export const NEVER_MS = 2 ** 31 - 1;
 /** Time after the latest work in which the histogram stays on. */
 const IN_USE_MS = 5_000;
-/** Without a scrape for this time, the histogram is switched off, too. */
+/** Time without a scrape after which the histogram is switched off, too. */
 const MAX_SCRAPE_INTERVAL_MS = 300_000;
 const TICK_MS = 500;
 

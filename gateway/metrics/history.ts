@@ -227,7 +227,7 @@ export class History {
     this.#open.clear();
   }
 
-  /** Oldest first. */
+  /** Points of a range, oldest first. */
   pointsOf(range: HistoryRange): readonly HistoryPoint[] {
     return this.#points[range];
   }

@@ -16,7 +16,7 @@ export interface KnownChain {
 
 const cache = new Map<number, KnownChain | undefined>();
 
-/** Undefined for chain ids outside viem's list, from which `npm run generate` creates the file. */
+/** Chain of an id; undefined for chain ids outside viem's list, from which `npm run generate` creates the file. */
 export function knownChain(chainId: number): KnownChain | undefined {
   if (!cache.has(chainId)) cache.set(chainId, readChain(chainId));
   return cache.get(chainId);

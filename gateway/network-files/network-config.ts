@@ -19,7 +19,7 @@ export interface NetworkConfig extends ValuesOf<typeof networkOptions> {
   readonly slug: string;
   /** Methods that the network serves without naming them. */
   readonly openMethods: OpenMethods;
-  /** Served by the node because the network is for development: some of `methods`, and wildcards (`evm_*`). */
+  /** Methods that the node serves because the network is for development: some of `methods`, and wildcards (`evm_*`). */
   readonly developmentMethods: readonly string[];
 }
 
@@ -45,12 +45,12 @@ export type UpstreamLimitsConfig = NonNullable<UpstreamConfig['limits']>;
 
 export type Balance = NetworkConfig['balance'];
 
-/** Equal while a reload retains the network's heads, subscriptions and upstreams. */
+/** Identity, equal while a reload retains the network's heads, subscriptions and upstreams. */
 export function chainIdentity(network: ChainConfig): string {
   return JSON.stringify([network.slug, valuesThatReplace('chain', networkOptions, network)]);
 }
 
-/** Equal while a reload retains the upstream with its connections and statistics. It may contain secrets. */
+/** Identity, equal while a reload retains the upstream with its connections and statistics. It may contain secrets. */
 export function upstreamIdentity(network: ChainConfig, upstream: FixedUpstreamOptions): string {
   return JSON.stringify([chainIdentity(network), valuesThatReplace('upstream', upstreamOptions, upstream)]);
 }
@@ -122,7 +122,7 @@ export interface Configuration {
   /** Digest of the active files: equal on gateways with equal files. */
   readonly digest: string;
   readonly loadedAt: string;
-  /** Set while the current files are rejected; null while they are active. */
+  /** Rejected files, set while the current ones are rejected; null while they are active. */
   readonly refused: RejectedFiles | null;
 }
 

@@ -21,7 +21,7 @@ export interface ParsedYaml {
   readonly locate: (diagnostic: Diagnostic) => Located;
 }
 
-/** Loaded with the first file: commands that read none start sooner. */
+/** Package that is loaded with the first file: commands that read none start sooner. */
 const yaml = (): typeof Yaml => loadPackage('yaml') as typeof Yaml;
 
 /** A hand-written network file has a few kilobytes. */

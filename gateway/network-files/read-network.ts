@@ -14,7 +14,7 @@ import { type Located, parseYaml } from './parse-yaml.ts';
 import { expandProvider } from './providers.ts';
 
 export interface ReadNetwork {
-  /** Undefined only if the text is not YAML or is empty. With diagnostics it is incomplete, for further checks only. */
+  /** Network; undefined only if the text is not YAML or is empty. With diagnostics it is incomplete, for further checks only. */
   readonly network: NetworkConfig | undefined;
   readonly diagnostics: readonly Located[];
   /** Finds the position of a diagnostic that depends on other files. */
@@ -73,7 +73,7 @@ function completeNetwork(
 
 let validate: ValidateFunction | undefined;
 
-/** Compiled for the first file. */
+/** Validator, compiled for the first file. */
 function validator(): ValidateFunction {
   return (validate ??= compileFileSchema(networkSchema(), { useDefaults: true }));
 }

@@ -76,7 +76,7 @@ export class FolderWatcher {
     this.#isChecking = false;
   }
 
-  /** Without support for file-system events, the regular checks detect changes. */
+  /** Watches a folder. Without support for file-system events, the regular checks detect changes. */
   #watch(folder: string, inode: bigint | undefined): void {
     this.#watcher?.close();
     this.#watcher = undefined;

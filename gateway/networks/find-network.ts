@@ -16,7 +16,10 @@ export interface RequestTarget<N> {
  * the host alone, then as a slug, which every host serves.
  */
 export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
-  /** Another object after each `replace`, which sets it: callers compare it to validate their cached targets. */
+  /**
+   * Identity of the networks: another object after each `replace`, which sets it: callers compare it to validate their cached
+   * targets.
+   */
   active: unknown;
   #byHost: ReadonlyMap<string, ReadonlyMap<string, N>> = new Map();
   #bySlug: ReadonlyMap<string, N> = new Map();

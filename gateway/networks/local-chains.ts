@@ -38,7 +38,7 @@ export interface RunningDemo {
 export class LocalChains {
   readonly #log: Log;
   readonly #unavailableReason: string | undefined;
-  /** By identity of the upstream. */
+  /** Chains by identity of the upstream. */
   readonly #chains = new Map<string, Spawned & { readonly node: LocalNode }>();
   #demo: Promise<RunningDemo | undefined> | undefined;
   #leftOut: readonly string[] = [];

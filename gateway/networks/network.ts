@@ -84,15 +84,15 @@ export interface NetworkParts {
   readonly metrics: Metrics;
   readonly usage: UsageLedger;
   readonly log: Log;
-  /** Undefined: no parameters are shown. */
+  /** Parameters that are shown; undefined: none. */
   readonly shownParams: ShownParams | undefined;
-  /** Undefined: upstream responses are not accounted. */
+  /** Budget of memory; undefined: upstream responses are not accounted. */
   readonly memory: MemoryBudget | undefined;
-  /** Undefined: responses are not cached. */
+  /** Cache of responses; undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
-  /** Undefined: results are in memory only. */
+  /** Durable cache; undefined: results are in memory only. */
   readonly durable: DurableCache | undefined;
-  /** Undefined: the gateway has one worker. */
+  /** Link to the other workers; undefined: the gateway has one worker. */
   readonly link: WorkerLink | undefined;
   /** Leases of the slots that the workers share, with `link`. */
   readonly leases: SlotLeases | undefined;

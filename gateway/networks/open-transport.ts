@@ -12,7 +12,7 @@ const RETRIED_MS = 60_000;
 /** Bounds of an upstream. */
 export interface TransportBounds {
   readonly connections: number;
-  /** Unless the upstream has `maxResponseBytes`. */
+  /** Maximum of a response, unless the upstream has `maxResponseBytes`. */
   readonly responseMaxBytes: number;
 }
 

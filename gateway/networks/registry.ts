@@ -42,7 +42,7 @@ export type RegistryParts = Omit<NetworkParts, 'localChains' | 'openUpstreams'>;
 export class NetworkRegistry {
   readonly finder = new NetworkFinder<OpenNetwork>([]);
   readonly localChains: LocalChains;
-  /** Called after each change of the active files. */
+  /** Listener, called after each change of the active files. */
   onChange: (auth: AuthConfig) => void = () => undefined;
   readonly #parts: NetworkParts;
   readonly #options: LoadOptions;
@@ -235,7 +235,7 @@ export class NetworkRegistry {
     this.#parts.log.error({ diagnostics, ...cause }, 'network files rejected: the previous configuration stays active');
   }
 
-  /** After the last call of a replaced or removed network, closes what no other network uses. */
+  /** Closes what no other network uses, after the last call of a replaced or removed network. */
   async #retire(network: OpenNetwork): Promise<void> {
     await network.use.whenUnused();
     this.#open.delete(network);

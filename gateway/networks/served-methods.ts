@@ -13,7 +13,7 @@ export class ServedMethods {
   readonly #named = new Map<string, NetworkMethod>();
   readonly #config: WildcardOptions;
   readonly #open: (spec: MethodSpec) => NetworkMethod;
-  /** Opened by wildcards. */
+  /** Methods that wildcards opened. */
   readonly #others = new LRUCache<string, NetworkMethod>(maxEntries(MAX_OPENED));
 
   constructor(named: readonly MethodSpec[], config: WildcardOptions, open: (spec: MethodSpec) => NetworkMethod) {

@@ -81,7 +81,7 @@ function changeOf(entries: readonly string[] | undefined, method: string): Diagn
     : { path: ['methods', at], message: `remove ${entries[at] ?? ''} from methods` };
 }
 
-/** Undefined: it cannot be read, is too large or is not YAML. */
+/** Parsed file; undefined: it cannot be read, is too large or is not YAML. */
 function parseFile(path: string): ParsedYaml | undefined {
   try {
     return statSync(path).size > MAX_FILE_BYTES ? undefined : parseYaml(readFileSync(path, 'utf8'));

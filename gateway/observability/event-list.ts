@@ -16,7 +16,7 @@ export interface EventSubject {
   readonly upstream?: string;
 }
 
-/** Something that is wrong now. */
+/** State that is wrong now. */
 export interface Condition extends EventSubject {
   readonly reason: string;
   /** The part of the gateway that finds it writes the log lines. */
@@ -28,7 +28,7 @@ export interface GatewayEvent extends EventSubject {
   readonly id: number;
   readonly at: string;
   reason: string;
-  /** Null: the condition lasts. Undefined: it has no duration. */
+  /** End of the condition; null: it lasts. Undefined: it has no duration. */
   endedAt?: string | null;
   /** Seconds in all that the condition lasted. */
   forS: number;
@@ -60,7 +60,7 @@ interface Tracked {
 export class EventList {
   readonly #log: Log;
   readonly #lines = new LineLimit();
-  /** Oldest first. */
+  /** Events, oldest first. */
   readonly #events: GatewayEvent[] = [];
   /** The last event of each subject with conditions. */
   readonly #tracked = new Map<string, Tracked>();
@@ -104,7 +104,7 @@ export class EventList {
       if (tracked.endedAt === undefined && !names.has(name)) this.#end(tracked, now);
   }
 
-  /** Something was done, or happened. */
+  /** Adds what was done, or happened. */
   add(event: EventSubject & { readonly reason: string; readonly by?: string }): void {
     this.#push({ ...event, id: this.#nextId++, at: timeOf(clock.unixMs()), forS: 0, count: 1 });
   }

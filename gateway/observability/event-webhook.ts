@@ -32,7 +32,7 @@ export async function sendEvents(
 ): Promise<void> {
   /** State that was sent of each event on the list; undefined: none. */
   let sent = new Map<string, string | undefined>();
-  /** Earlier changes were sent, but for those of events in `sent`. Undefined: another worker sends. */
+  /** Time before which changes were sent, but for those of events in `sent`. Undefined: another worker sends. */
   let since: number | undefined;
   let pauseMs = INTERVAL_MS;
   for (;;) {

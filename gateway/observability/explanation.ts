@@ -80,7 +80,7 @@ export class Explanation implements RecordPrinter {
     this.#calls.push(record);
   }
 
-  /** Contains all calls. */
+  /** Explanation with all calls. */
   toJSON(): object {
     return this.#with(this.#calls.length, Infinity);
   }

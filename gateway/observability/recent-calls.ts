@@ -87,7 +87,7 @@ export class RecentCalls {
   readonly #params: ShownParams;
   /** Failures by what equal ones have in common; the one with the latest failure is last. */
   readonly #failed = new Map<string, FailedRow>();
-  /** Oldest first. */
+  /** Sampled calls, oldest first. */
   readonly #sampled: RecentCall[] = [];
   #nextSampleAt = -Infinity;
 

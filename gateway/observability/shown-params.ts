@@ -11,7 +11,7 @@ const MAX_PARAM_VALUES = 200;
 export class ShownParams {
   /** The value of RECENT_CALLS_PARAMS: `off`, `shown`, or `hashed`, which is an HMAC with `secret`. */
   readonly mode: string;
-  /** Random. A worker sets that of all workers. */
+  /** Random secret. A worker sets that of all workers. */
   secret: Uint8Array = random.bytes(32);
 
   constructor(mode: string) {

@@ -35,7 +35,7 @@ export class PartCache {
     this.#prefix = `${options.network}:${options.method}:part:`;
   }
 
-  /** Another number after all entries were forgotten: a list that was requested before is not cached. */
+  /** Number that changes after all entries were forgotten: a list that was requested before is not cached. */
   get generation(): number {
     return this.#options.final.generation;
   }

@@ -54,7 +54,8 @@ export class RangeLimits<U extends object> {
   }
 
   /**
-   * Only errors about the range show that a request cannot be served: elsewhere, a filter may have fewer results.
+   * Checks the parts. Only errors about the range show that a request cannot be served: elsewhere, a filter may have fewer
+   * results.
    * @param candidates that may serve the range, one or more
    * @throws RpcError if it has too many parts for each of them
    */

@@ -18,7 +18,7 @@ export interface RangedMethod {
   /** Bounds of the network. */
   readonly bounds: Bounds;
   readonly final: FinalChain | undefined;
-  /** Undefined: parts are not cached. */
+  /** Cache of parts; undefined: they are not cached. */
   readonly cache: PartCache | undefined;
   readonly metrics: NetworkMetrics;
 }

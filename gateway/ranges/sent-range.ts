@@ -11,7 +11,7 @@ import type { RangeLimits } from './range-limits.ts';
 /** A range that is sent in one call, which may be a part of a larger one. Records at the limits what upstreams return to it. */
 export class SentRange implements RangePart {
   readonly range: BlockRange;
-  /** Selected first, unless it has a skip reason. */
+  /** Upstream that is selected first, unless it has a skip reason. */
   readonly first: Upstream | undefined;
   /** `allows` was false for an upstream that would have been selected. */
   hasSkipped = false;

@@ -17,7 +17,7 @@ export interface RedisLinkOptions {
   readonly commandTimeoutMs?: number;
   /** Joins many concurrent commands off the hot path: each takes a third of the CPU time. */
   readonly autoPipelining?: boolean;
-  /** Set by programs that may read from a replica. A gateway needs a primary. */
+  /** Whether a replica is accepted: set by programs that may read from one. A gateway needs a primary. */
   readonly acceptsReplica?: boolean;
   /** Runs on each new connection before it counts as up. If it rejects, the link reconnects. */
   readonly prepare?: (redis: RedisClient) => Promise<void>;

@@ -7,7 +7,7 @@ const WARN_INTERVAL_MS = 86_400_000;
 
 /** How full a Redis is; of a cluster, its fullest primary. */
 export interface RedisMemory {
-  /** Used part of `maxmemory`; 0: it has no limit. */
+  /** Part of `maxmemory` that is used; 0: it has no limit. */
   readonly usedPart: number;
   /** Description of what Redis loses when it is full; undefined: nothing. */
   readonly eviction: string | undefined;
@@ -36,7 +36,7 @@ export function memoryIn(info: string): RedisMemory {
 
 /** Reads once a minute how full the Redis of the keys is, and warns once a day of a policy with which it loses them. */
 export class RedisMemoryWatch {
-  /** Undefined: not known. */
+  /** Used part of the memory; undefined: not known. */
   usedPart: number | undefined;
   readonly #read: () => Promise<RedisMemory>;
   readonly #log: Log;

@@ -17,7 +17,7 @@ export interface CandidateState {
   readonly head: number | undefined;
   /** Number from which on the upstream has other blocks than the network. */
   readonly leftAt: number | undefined;
-  /** Most groups have others there. */
+  /** Whether most groups have others there. */
   readonly hasLost: boolean;
   /** Highest head of other groups, if this upstream's is more than one block above it: its blocks above are not confirmed. */
   readonly aheadOf: number | undefined;

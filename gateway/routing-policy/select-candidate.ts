@@ -11,7 +11,7 @@ export interface Candidates<Upstream> {
   readonly stateOf: (upstream: Upstream) => CandidateState;
   readonly needs: CallNeeds;
   readonly network: NetworkState;
-  /** Selected before the others, unless it has a skip reason. */
+  /** Upstream that is selected before the others, unless it has a skip reason. */
   readonly preferred?: Upstream | undefined;
   /** Whether a range has a size that the upstream allows. */
   readonly allowsRange?: ((upstream: Upstream) => boolean) | undefined;

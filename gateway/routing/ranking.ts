@@ -58,7 +58,7 @@ const weights: Readonly<Record<Exclude<Balance, 'first'>, Weigh>> = {
  */
 export class Ranking<U extends Ranked> {
   readonly #tiers: Readonly<Record<MethodGroup, readonly Tier<U>[]>>;
-  /** Overwritten by each call of `order`. */
+  /** Array that each call of `order` overwrites. */
   readonly #order: U[];
   /** The index of the first member of each tier. */
   readonly #starts: readonly number[];

@@ -88,10 +88,10 @@ interface GatewayBase {
   /** Values for `${NAME}` in network files. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
-  /** Undefined: this process is the whole gateway. */
+  /** Link to the other workers; undefined: this process is the whole gateway. */
   readonly link: WorkerLink | undefined;
   readonly bounds: ProcessBounds;
-  /** Of several workers, one does what all need only once. */
+  /** Whether the worker is the one of several that does what all need only once. */
   readonly isFirstWorker: () => boolean;
   /** Adds what closes a part, or several parts together. The last ones are closed first. An error does not stop the rest. */
   readonly onClose: (...together: (() => unknown)[]) => void;

@@ -45,7 +45,7 @@ function addressesOf(filter: unknown): number {
   return typeof address === 'string' ? 1 : lengthOf(address);
 }
 
-/** Overridden accounts, and overridden slots of their storage. */
+/** Number of overridden accounts, and of overridden slots of their storage. */
 function overridesOf(overrides: unknown): number {
   return sumOf(Object.values(membersOf(overrides)), (account) => {
     const { state, stateDiff } = membersOf(account);

@@ -31,7 +31,7 @@ const withoutText: ReadonlySet<string> = new Set(
   methods.filter(({ resultHasText }) => resultHasText !== true).map(({ name }) => name),
 );
 const neverOpenedNames = patternOf(neverOpened);
-/** Whatever follows a name that matches, the method is never opened. */
+/** Starts of names: whatever follows a name that matches, the method is never opened. */
 const neverOpenedStarts = patternOf(neverOpened.filter(isWildcard));
 const passThroughSendNames = patternOf(passThroughSends);
 

@@ -36,7 +36,7 @@ export interface MethodSpec {
   readonly nullable: boolean;
   /** A call may revert; the response is then an error with code 3. */
   readonly reverts: boolean;
-  /** Some nodes omit the payload of its reverts, but not in eth_call with the same parameters. */
+  /** Whether some nodes omit the payload of its reverts, but not in eth_call with the same parameters. */
   readonly omitsPayload?: true;
   /** A call has an effect, and is therefore sent even if the caller has disconnected. */
   readonly sends?: true;

@@ -139,7 +139,7 @@ export class FileStore implements Store {
     return this.#change(folder, name, (file) => file.delete.run(folder, name, clock.unixMs()).changes > 0, true);
   }
 
-  /** One that failed was not done, so its number is not stored. */
+  /** Adds deltas to sums. An addition that failed was not done, so its number is not stored. */
   async add(folder: string, name: string, deltas: Sums, { ttlMs }: AddOptions): Promise<Sums | undefined> {
     if (this.#hasLittleSpace()) throw new StoreFull(`${this.#path} is not written: the disk is full`);
     return this.#write({}, (file) => {

@@ -13,7 +13,7 @@ export interface FilterRequest {
 
 /** A filter that was found. */
 export interface FoundFilter {
-  /** Undefined: it is no log filter. */
+  /** Parameters of a log filter; undefined: the filter is none. */
   readonly filterParams: FilterParams | undefined;
   /** The results since the last poll as JSON text, if they were taken. */
   readonly results?: string;
@@ -39,7 +39,7 @@ export class FilterPeers {
     return !Number.isNaN(worker) && worker !== workerIn(this.worker.toString(16));
   }
 
-  /** Undefined: there is no such filter of the key. */
+  /** Requests a filter; undefined: there is no such filter of the key. */
   request(request: Omit<FilterRequest, 'network'>): Promise<FoundFilter | undefined> {
     const sent: FilterRequest = { network: this.#network, ...request };
     return this.#link.request(workerIn(request.id), FILTER_TOPIC, sent) as Promise<FoundFilter | undefined>;

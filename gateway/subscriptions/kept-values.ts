@@ -6,7 +6,7 @@ import { tooManyValues, valuesOf, type SubscriptionParams } from './subscription
 const VALUE_BYTES = 250;
 
 export interface KeptValuesOptions {
-  /** Undefined: nothing is accounted. */
+  /** Budget of memory; undefined: nothing is accounted. */
   readonly memory: MemoryBudget | undefined;
   /** Limit of the addresses, topics and hashes of one key's filters and subscriptions on all networks. */
   readonly valuesMax: number;

@@ -19,7 +19,7 @@ export interface NetworkFiltersOptions {
   readonly logs: MethodSpec;
   /** Accounts filters and what they buffer. */
   readonly kept: KeptValuesOptions;
-  /** Undefined: the gateway has one worker. */
+  /** Filters of the other workers; undefined: the gateway has one worker. */
   readonly peers?: FilterPeers | undefined;
 }
 

@@ -51,7 +51,7 @@ const DELIVERY_TIMEOUT_MS = 1_000;
 
 /** The feeds of blocks that are proven as far as one level says. */
 interface BlockFeeds {
-  /** Undefined: what is followed is delivered. */
+  /** Proven chain; undefined: what is followed is delivered. */
   readonly proven: ProvenChain | undefined;
   readonly heads: HeadsFeed;
   readonly blockLogs: BlockLogs;
@@ -66,7 +66,7 @@ export class NetworkSubscriptions {
   readonly #chain: WatchedChain;
   #upstreams: SubscriptionSources;
   readonly #options: NetworkSubscriptionsOptions;
-  /** Opened with the first subscriber of a level. */
+  /** Feeds by level, opened with the first subscriber of it. */
   readonly #blocks: Partial<Record<VerifyLevel, BlockFeeds>> = {};
   readonly #pending: PendingFeed;
 

@@ -20,7 +20,7 @@ export interface OpenSubscriptions {
   takeSubscriptions(cost: number, limits: OpenLimits): Promise<keyof OpenLimits | undefined>;
   returnSubscriptions(cost: number): void;
   /**
-   * Has the sockets of the account closed, after their calls in progress, where errors have Infura's form.
+   * Closes the sockets of the account, after their calls in progress, where errors have Infura's form.
    * @param isOfAll whether the quota is that of all callers without a key
    */
   quotaUsedUp(isOfAll: boolean): void;
@@ -53,7 +53,7 @@ export class SocketSubscriptions {
     this.#access = parts.keySessions.access;
   }
 
-  /** As `OpenSubscriptions.quotaUsedUp`. */
+  /** Closes sockets, as `OpenSubscriptions.quotaUsedUp`. */
   quotaUsedUp(isOfAll: boolean): void {
     this.#parts.keySessions.quotaUsedUp(isOfAll);
   }

@@ -125,7 +125,7 @@ function bytesOf(results: readonly string[]): readonly Buffer[] {
   return bytes;
 }
 
-/** Same format as geth's ids (rpc/subscription.go, `NewID`): 16 random bytes without leading zeros. */
+/** Id in the format of geth's ids (rpc/subscription.go, `NewID`): 16 random bytes without leading zeros. */
 export function makeId(): string {
   return `0x${random
     .bytes(16)

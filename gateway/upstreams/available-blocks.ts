@@ -3,7 +3,7 @@ import { clock } from '../clock/clock.ts';
 import { isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 
-/** After this time the node may have fetched the missing blocks. */
+/** Time after which the node may have fetched the missing blocks. */
 const MISSING_TTL_MS = 600_000;
 const MAX_METHODS = 500;
 
@@ -73,7 +73,10 @@ export function mayNameTag({ blockAt, cache, isPassThrough }: MethodSpec): boole
   return blockAt !== undefined || cache === 'head' || isPassThrough === true;
 }
 
-/** Undefined if the call names its block by hash, or in a form that is not a number or tag, or if it needs no block. */
+/**
+ * Blocks of a call; undefined if it names its block by hash, or in a form that is not a number or tag, or if it needs no
+ * block.
+ */
 export function blocksNamedBy(
   { blockAt, cache, isPassThrough }: MethodSpec,
   params: readonly unknown[],
@@ -118,7 +121,7 @@ function between(from: unknown, to: unknown, readsState: boolean): NamedBlocks |
   return { lowest: lowest ?? Infinity, highest: highest ?? -Infinity, readsState, tag };
 }
 
-/** Shared by all calls, to save allocations. */
+/** Blocks of the tags, shared by all calls, to save allocations. */
 const tagged: Readonly<Record<Tag, NamedBlocks>> = {
   latest: latestBlock,
   safe: upTo('safe'),

@@ -34,7 +34,7 @@ const MAX_PAUSE_MS = 600_000;
 /** The start of a call at the upstream. */
 export interface StartedCall {
   readonly method: Pick<MethodSpec, 'group' | 'reverts' | 'executes' | 'isPassThrough'>;
-  /** Undefined: several accounts. */
+  /** Owner of the call; undefined: several accounts. */
   readonly owner: Account | undefined;
   /** Time when the call had its slot, by clock.now(). */
   readonly startedAt: number;
@@ -56,7 +56,7 @@ export class ConcurrencyLimit {
   readonly #slots: Gate;
   readonly #min: number;
   readonly #max: number;
-  /** Earlier calls say nothing: after a lower limit, the calls before have the upstream until no more than the limit are there. */
+  /** Time before which calls say nothing: after a lower limit, those have the upstream until no more than the limit are there. */
   #countedFrom = -Infinity;
   /** Callers that were refused since the last change. */
   readonly #refused = new Set<Account | undefined>();

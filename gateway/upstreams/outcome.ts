@@ -33,11 +33,11 @@ export interface FollowUp {
 export interface FailedOutcome {
   readonly final: false;
   readonly failure: FailureClass;
-  /** Undefined if the upstream returned no JSON-RPC response. */
+  /** Response; undefined if the upstream returned no JSON-RPC response. */
   readonly response: UpstreamResponse | undefined;
   /** Description of what happened, if there is no response. */
   readonly detail?: string;
-  /** Nothing of the call was sent. */
+  /** Whether nothing of the call was sent. */
   readonly isUnsent?: true;
   /** The circuit was open or half-open when the call was sent. */
   readonly wasCircuitOpen?: boolean;

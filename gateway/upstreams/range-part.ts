@@ -3,7 +3,7 @@ import type { Upstream } from './upstream.ts';
 
 /** What a call with a list learns from each upstream: which ranges it allows, or whose list it is. */
 export interface RangePart {
-  /** Selected first, unless it has a skip reason. */
+  /** Upstream that is selected first, unless it has a skip reason. */
   readonly first?: Upstream | undefined;
   /** `allows` was false for an upstream that would have been selected. */
   readonly hasSkipped?: boolean;

@@ -3,7 +3,7 @@ import { expiringEntries, maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import type { FailureClass } from './transport/upstream-response.ts';
 
-/** After this time the node may have been updated, or the plan changed. */
+/** Time after which the node may have been updated, or the plan changed. */
 const UNSUPPORTED_TTL_MS = 600_000;
 /** Impossible results and slow calls may be temporary: behind a load balancer, or during an update. */
 const SUSPECT_TTL_MS = 30_000;

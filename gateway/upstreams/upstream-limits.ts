@@ -59,7 +59,7 @@ export class UpstreamLimits {
     this.#requests?.release();
   }
 
-  /** Estimated time until the upstream has capacity. */
+  /** Time, estimated, until the upstream has capacity. */
   waitMs(now: number): number {
     return Math.max(MIN_WAIT_MS, this.#tokens?.waitMs(now) ?? 0);
   }

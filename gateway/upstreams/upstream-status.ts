@@ -97,12 +97,12 @@ export interface UpstreamSummary {
 
 /** Comparing the latencies of all upstreams takes milliseconds, so each second does it for this number of networks. */
 const COMPARED_NETWORKS = 20;
-/** Slower than this, and by this factor slower than the fastest upstream of the network. */
+/** Latency of a slow upstream, and its factor to that of the fastest upstream of the network: it is above both. */
 const MIN_SLOW_MS = 200;
 const SLOW_FACTOR = 5;
-/** Slow without another upstream to compare with. */
+/** Latency of a slow upstream without another one to compare with. */
 const MIN_SLOW_ALONE_MS = 2_000;
-/** So long after the last hedged request that responded first, an upstream is shown as hedged away. */
+/** Time after the last hedged request that responded first for which an upstream is shown as hedged away. */
 const HEDGED_AWAY_MS = 60_000;
 /** An upstream whose audits found a difference is shown for this time. */
 const SHOWN_DIFFERENCE_MS = 3_600_000;

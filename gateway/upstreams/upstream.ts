@@ -71,7 +71,7 @@ const MAX_ESCAPED_CHARS = 6;
 /** Writing 5 MB takes 5 ms. */
 const LARGE_PARAMS_CHARS = 100_000;
 
-/** After a malformed result that flowed, results are collected for this time: then another upstream can serve the call. */
+/** Time for which results are collected after a malformed result that flowed: then another upstream can serve the call. */
 const COLLECT_MS = 600_000;
 
 /** How a call is sent. */
@@ -86,7 +86,7 @@ export interface SendOptions {
    */
   readonly runsCode?: boolean;
   readonly cancellation?: Cancellation | undefined;
-  /** Has the bytes of a large response while it waits for its turn and is read. */
+  /** Reservation of the bytes of a large response while it waits for its turn and is read. */
   readonly reservation?: Reservation | undefined;
   /** Turn of a large response among those of its owner, which the caller ends. Undefined: it waits for no other one. */
   readonly largeTurn?: LargeTurn | undefined;
@@ -95,7 +95,7 @@ export interface SendOptions {
   readonly batchedGroup?: BatchedGroup | undefined;
   /** Time when the request got a slot of the upstream, if it waited for one, by clock.now(). `send` sets it. */
   startedAt?: number | undefined;
-  /** Undefined: the result is collected. */
+  /** Request to flow; undefined: the result is collected. */
   readonly flow?: FlowRequest | undefined;
 }
 
@@ -103,7 +103,10 @@ export interface SendOptions {
 export interface FlowRequest extends FlowBounds {
   /** Whether a hedge was sent, whose response may come first, while the first bytes were read. */
   isHedged(): boolean;
-  /** Undefined: it passes unread. @param isEchoed whether bytes have a credential of the upstream */
+  /**
+   * Function that creates a reader of the result; undefined: it passes unread.
+   * @param isEchoed whether bytes have a credential of the upstream
+   */
   readonly readerFor?: (isEchoed: (bytes: Buffer) => boolean) => ResultReader;
 }
 
@@ -128,7 +131,7 @@ export class Upstream {
   readonly #secrets: Secrets;
   readonly #chain: ChainCheck;
   isHeadUncertain = false;
-  /** Set while an operator has it out of service: it gets no calls, polls or probes. */
+  /** Drain, set while an operator has the upstream out of service: it gets no calls, polls or probes. */
   drain: Drain | undefined;
   /** A connection was opened since the last check of the chain id. */
   #hasNewConnection = false;
@@ -255,7 +258,7 @@ export class Upstream {
     this.inFlight--;
   };
 
-  /** Undefined: the result must be collected. */
+  /** Reader of a result; undefined: it must be collected. */
   #readerFor(method: string, flow: FlowRequest): ResultReader | undefined {
     const secrets = this.#secrets;
     const hasText = mayReturnText(method) && secrets.maxCredentialChars > 0;
@@ -397,7 +400,7 @@ export class Upstream {
     return this.#own.pollMs;
   }
 
-  /** Another worker has polled it, or must pause. */
+  /** Follows another worker, which has polled the upstream, or must pause. */
   followPoll(failed: PollMessage['failed']): void {
     this.#own.follow(failed);
   }
@@ -530,12 +533,12 @@ export class Upstream {
     return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
   }
 
-  /** Undefined: by its schema the result has no text, and its bytes have no credential. */
+  /** Secrets to remove; undefined: by its schema the result has no text, and its bytes have no credential. */
   #secretsFor(method: string, body: Buffer): Secrets | undefined {
     return mayReturnText(method) || this.#secrets.mayBeIn(body) ? this.#secrets : undefined;
   }
 
-  /** After the loss of all connections, the next call waits for a check; after another new one, it does not. */
+  /** Watches the connections. After the loss of all, the next call waits for a check; after another new one, it does not. */
   #watchConnections(): void {
     const { transport, webSocket } = this.#options;
     const sinceCheckMs = (): number => clock.now() - this.#chain.checkedAt;

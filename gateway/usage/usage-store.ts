@@ -36,7 +36,7 @@ export interface UsageBatch {
   readonly day: string;
   /** Rises with each batch of this process, so that the store recognises a repeated batch. */
   readonly number: number;
-  /** May have several entries for one place. */
+  /** Amounts, of which several may have one place. */
   readonly amounts: readonly PlacedAmounts[];
 }
 

@@ -10,7 +10,7 @@ export interface Subject {
   readonly method: MethodSpec;
   /** Parameters, as sent to the upstream. */
   readonly params: readonly unknown[];
-  /** Parsed and normalised. */
+  /** Result, parsed and normalised. */
   readonly result: unknown;
   readonly work: Work;
   readonly evidence: Evidence;

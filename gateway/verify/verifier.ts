@@ -123,7 +123,7 @@ export class Verifier {
     record?.audited(ended);
   }
 
-  /** Never rejects. */
+  /** Audits a result, and never rejects. */
   async #audit(
     first: Upstream,
     { method, params }: AuditedRead,
@@ -224,7 +224,10 @@ export class Verifier {
     return isRequired || outcome === 'wrong-hash' ? undefined : header;
   }
 
-  /** Never throws, except for a limit of the caller and its departure. @throws RpcError, Cancelled (rejects with it) */
+  /**
+   * Checks a result. It never throws, except for a limit of the caller and its departure.
+   * @throws RpcError, Cancelled (rejects with it)
+   */
   async check(
     method: MethodSpec,
     params: readonly unknown[],
@@ -261,7 +264,7 @@ export class Verifier {
     return { finding, result };
   }
 
-  /** Equal lines at most once a minute. @param more of the latest one */
+  /** Warns with equal lines at most once a minute. @param more of the latest one */
   #warn(facts: { readonly method: string; readonly upstreams: readonly string[] }, text: string, more?: object): void {
     const count = this.#lines.take(JSON.stringify([facts, text]));
     if (count !== undefined) this.#options.log.warn({ ...facts, ...more, ...(count > 1 && { count }) }, text);

@@ -1,7 +1,7 @@
 import { clock, type Timer } from '../clock/clock.ts';
 import type { MessageToPrimary, MessageToWorker, ResponseWait } from './messages.ts';
 
-/** From a worker that is then current: the response shows that it has handled all earlier messages. */
+/** Topic of a request from a worker that is then current: the response shows that it has handled all earlier messages. */
 export const CURRENT_TOPIC = 'current';
 /** How long the worker is current from its request on, and others wait for it from the primary's response on. */
 export const CURRENT_MS = 100;
@@ -29,7 +29,7 @@ export class MessageRouter {
   readonly #workers = new Map<number, (message: MessageToWorker) => void>();
   readonly #handlers = new Map<string, RequestHandler>();
   readonly #pending = new Map<number, PendingRequest>();
-  /** Until when others wait for a worker, because it is current. */
+  /** Time until which others wait for a worker, because it is current. */
   readonly #currentUntil = new Map<number, number>();
   readonly #onError: (error: unknown) => void;
   readonly #endHandlers: ((worker: number) => void)[] = [];

@@ -4,7 +4,7 @@ export type Recipient = 'primary' | 'others' | number;
 /** How long a request waits for responses, in ms. `current`: for the response of each worker while that is current. */
 export type ResponseWait = number | 'current';
 
-/** From a worker to the primary. Messages are structured clones: they may have Maps, bigints and Buffers. */
+/** Message from a worker to the primary. Messages are structured clones: they may have Maps, bigints and Buffers. */
 export type MessageToPrimary =
   /** @param id undefined: the sender needs no response */
   | {

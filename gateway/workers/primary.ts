@@ -10,7 +10,7 @@ import { SharedPorts } from './shared-ports.ts';
 
 /** Workers report that their event loop turns. */
 export const ALIVE_INTERVAL_MS = 500;
-/** Without a message for this time, a worker hangs, and is replaced. A garbage collection takes up to 0.3 s. */
+/** Time without a message after which a worker hangs, and is replaced. A garbage collection takes up to 0.3 s. */
 const HANG_MS = 5_000;
 /** The same for a worker that has not joined: its start blocks the event loop for longer. */
 const START_MS = 60_000;

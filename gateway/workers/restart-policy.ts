@@ -1,9 +1,9 @@
-/** While no worker serves, one is started each second at most, for a minute: what ends them may be over soon. */
+/** Interval of starts while no worker serves: one each second at most, for a minute: what ends them may be over soon. */
 const URGENT_INTERVAL_MS = 1_000;
 const URGENT_MS = 60_000;
 /** A worker that ends sooner after its start, or before it listens, has a short run: its end may be due to its start. */
 const MIN_RUN_MS = 10_000;
-/** After several short runs, a worker waits for so many times the last one: a start that fails uses a tenth of a core at most. */
+/** Wait of a worker after several short runs, in times of the last one: a start that fails uses a tenth of a core at most. */
 const WAIT_PER_RUN = 15;
 /** The longest wait for a worker that listened, and for one that did not. */
 const MAX_WAIT_MS = { listened: 15_000, failed: 600_000 };

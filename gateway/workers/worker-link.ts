@@ -7,7 +7,7 @@ import type { WorkerPorts } from './worker-ports.ts';
 const MAX_WAIT_MS = 1_000;
 
 export interface WorkerLinkOptions {
-  /** Of this worker. It is never used again. */
+  /** Id of this worker. It is never used again. */
   readonly id: number;
   /** The number of workers that the machine should have. */
   readonly count: number;
@@ -20,13 +20,13 @@ export interface WorkerLinkOptions {
 export class WorkerLink {
   readonly id: number;
   readonly count: number;
-  /** Undefined: the worker listens itself. */
+  /** Ports of the worker; undefined: it listens itself. */
   ports: WorkerPorts | undefined;
   readonly #send: (message: MessageToPrimary) => void;
   readonly #onError: (error: unknown) => void;
   readonly #handlers = new Map<string, RequestHandler>();
   readonly #waiting = new Map<number, (results: readonly unknown[]) => void>();
-  /** Its requests are handled from now on. */
+  /** Whether requests of the worker are handled from now on. */
   hasJoined = false;
   #ids: readonly number[] = [];
   #lastId = 0;

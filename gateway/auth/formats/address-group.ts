@@ -17,7 +17,7 @@ export function addressPrefix(address: string, ipv4Bits: number, ipv6Bits: numbe
   return parts.map((part, index) => part & mask(ipv4Bits - 8 * index, 8)).join('.');
 }
 
-/** Not one that only shows an IPv4 address. */
+/** Whether an address is of IPv6, and not one that only shows an IPv4 address. */
 export function isIpv6(address: string): boolean {
   return plainAddress(address).includes(':');
 }

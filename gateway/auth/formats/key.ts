@@ -57,7 +57,7 @@ export function isKeyId(text: string): boolean {
   return /^[0-9a-f]{12}$/.test(text);
 }
 
-/** In usage, metrics and logs, all callers without a key are one. It is no id of a key. */
+/** Name of all callers without a key, which are one in usage, metrics and logs. It is no id of a key. */
 export const PUBLIC_ID = 'public';
 
 export function isDigest(text: string): boolean {

@@ -16,7 +16,7 @@ export class CallPermissions {
   readonly #methodChecks: readonly FieldCheck<MethodCheck>[];
   readonly #paramsChecks: readonly FieldCheck<ParamsCheck>[];
 
-  /** Of a method that is not allowed. */
+  /** Reason for a method that is not allowed. */
   readonly rejection: Reason;
 
   constructor(

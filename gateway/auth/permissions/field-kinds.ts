@@ -15,13 +15,13 @@ interface Field<Value> {
    * `on`. Undefined: an operation makes the value, as it does for `--secret`.
    */
   readonly flag: `--${string}` | undefined;
-  /** For the help of the flag, the keys page, docs/keys.md, and the error text of an invalid value. */
+  /** Text for the help of the flag, the keys page, docs/keys.md, and the error text of an invalid value. */
   readonly meaning: string;
   /** A key with an invalid text is rejected. */
   readonly read: Reader<Value>;
   /** Title on the keys page. Default: the field's name as words. */
   readonly title?: string;
-  /** Its place and control on the keys page. Default: a text among the rarely used ones. */
+  /** Place and control of the field on the keys page. Default: a text among the rarely used ones. */
   readonly page?: FieldPage;
   /** What an entry of a list is, for error texts: `address range`. */
   readonly noun?: string;
@@ -47,25 +47,25 @@ export interface OtherValues {
   readonly rate?: number;
 }
 
-/** At least one member of a type. */
+/** Object with at least one member of a type. */
 type SomeOf<Whole> = { [Name in keyof Whole]: Pick<Whole, Name> }[keyof Whole];
 
 // Evaluations are declared as methods, so that a row with any type of value is a `Row`.
 
-/** Evaluated before the body is read. */
+/** Field that is evaluated before the body is read. */
 interface EntryField<Value> extends Field<Value> {
   readonly kind: 'entry';
   readonly rejection: Reason;
   check(value: Value): (caller: Caller) => boolean;
 }
 
-/** Evaluated for each call, before its parameters are validated. */
+/** Field that is evaluated for each call, before its parameters are validated. */
 interface MethodField<Value> extends Field<Value> {
   readonly kind: 'method';
   check(value: Value): MethodCheck;
 }
 
-/** Evaluated for each call, after its parameters are validated. */
+/** Field that is evaluated for each call, after its parameters are validated. */
 interface ParamsField<Value> extends Field<Value> {
   readonly kind: 'params';
   check(value: Value, others: OtherValues): ParamsCheck;
@@ -97,9 +97,9 @@ interface BoundField<Value> extends Field<Value> {
 export interface Capabilities {
   /** Gets an explanation of the routing of a call. */
   readonly explain: boolean;
-  /** Its transactions are sent to the upstreams of `private` in the network file. */
+  /** Whether transactions of the key are sent to the upstreams of `private` in the network file. */
   readonly private: boolean;
-  /** May ask for proven results. */
+  /** Whether the key may ask for proven results. */
   readonly verify: boolean;
   /** How far all its results are proven. */
   readonly verifyLevel: VerifyLevel;

@@ -36,7 +36,7 @@ export interface KeyLimits extends ChargedLimits, OpenLimits {
 
 /** What bodies of a caller without a key are charged to. */
 export interface PublicLimits {
-  /** Undefined: an address has no limits. */
+  /** Share of the address; undefined: an address has no limits. */
   readonly share: PublicShare | undefined;
   /** The limits of all callers without a key together; undefined: they have none. */
   readonly all: KeyLimits | undefined;
@@ -54,9 +54,9 @@ export interface PublicShare {
 /** The limits of a kind of share. One object for all shares of it. */
 export interface ShareLimits {
   readonly own: KeyLimits;
-  /** Of a /48. */
+  /** Limits of a /48. */
   readonly wide?: KeyLimits;
-  /** Of all shares together for which there is no place. */
+  /** Limits of all shares together for which there is no place. */
   readonly others: KeyLimits;
 }
 

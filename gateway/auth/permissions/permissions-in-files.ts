@@ -8,7 +8,7 @@ export function permissionText(value: unknown): string | undefined {
   return Array.isArray(value) && value.every((item) => typeof item === 'string') ? value.join(',') : undefined;
 }
 
-/** Never `1e+21`, which no permission reads. */
+/** Decimal digits of a number, never `1e+21`, which no permission reads. */
 function decimalText(value: number): string {
   return value.toLocaleString('en', { useGrouping: false, maximumFractionDigits: 6 });
 }

@@ -4,7 +4,7 @@ import { permissionFields, permissionNames, type PermissionField } from './permi
 import { permissionText, problemsOf } from './permissions-in-files.ts';
 import type { PermissionTexts } from './permissions.ts';
 
-/** These identify a key, or are counted in ways that a share of one address has no place for. */
+/** Fields that identify a key, or are counted in ways that a share of one address has no place for. */
 const ofKeysOnly: readonly PermissionField[] = ['networks', 'expiresAt', 'secrets', 'methodRates', 'monthly'];
 
 /** The fields of a key that hold for each client address without one. */

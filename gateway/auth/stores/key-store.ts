@@ -25,7 +25,7 @@ export interface KeyRecord {
   readonly createdAt: string;
   /** ISO 8601. A revoked key is rejected, but stays in the list. */
   readonly revokedAt?: string;
-  /** Made by the gateway at a first start, for its banner; rejected in production. */
+  /** Key that the gateway made at a first start, for its banner; rejected in production. */
   readonly development?: true;
   /** Permissions and limits, as text by field (`permission-fields.ts`), not validated. Absent: no restriction. */
   readonly permissions?: PermissionTexts;
@@ -43,7 +43,7 @@ export interface AuditEntry {
   /** Account of the operating system and host name, or the admin API. */
   readonly by: string;
   readonly act: 'create' | 'update' | 'rotate' | 'revoke' | 'import' | 'log-level' | 'drain' | 'undrain';
-  /** Its id; `-` for an operation without a key. */
+  /** Id of the key; `-` for an operation without a key. */
   readonly key: string;
   /** Names of changed permissions, the id of the new key, the new level, or `<network> <upstream>`. */
   readonly detail?: string;

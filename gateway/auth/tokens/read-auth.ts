@@ -40,7 +40,7 @@ export interface KeyTokenConfig {
 
 /** The content of auth.yaml. */
 export interface AuthConfig {
-  /** Undefined: tokens of an issuer are not accepted. */
+  /** Issuer of tokens; undefined: tokens of an issuer are not accepted. */
   readonly issuer?: IssuerConfig;
   readonly keyTokens: KeyTokenConfig;
   /** Plans of keys, and of tokens of the issuer. */
@@ -61,7 +61,7 @@ export function isClaimable(name: string): boolean {
   return claimable.some((each) => each === name);
 }
 
-/** Asymmetric ones: with a key set, a symmetric key would be public. */
+/** Algorithms with asymmetric keys: with a key set, a symmetric key would be public. */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],

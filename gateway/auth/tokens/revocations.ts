@@ -23,9 +23,9 @@ export interface TokenFacts {
   readonly digests: readonly string[];
   /** The keys of the issuer that verified it. After a change of them it is verified again. */
   readonly keys: JWTVerifyGetKey;
-  /** Its claim `exp`, in ms since 1970. */
+  /** Claim `exp` of the token, in ms since 1970. */
   readonly expiresAt: number;
-  /** With the clock tolerance. */
+  /** End of the validity with the clock tolerance. */
   readonly endsAt: number;
   readonly text: string;
   /** Options that verified the token. After a change of them it is verified again. */

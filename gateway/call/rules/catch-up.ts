@@ -19,7 +19,7 @@ export function catchingUp(method: MethodSpec, router: Router): Rule<Call> | und
 }
 
 /**
- * For a call for a tag: at a start, waits for the first polls of all upstreams. Then polls upstreams that are behind, or may be
+ * Waits, for a call for a tag at a start, for the first polls of all upstreams. Then polls upstreams that are behind, or may be
  * after a failure, and would be selected before the first one at the head. One whose circuit is not closed is polled if there is
  * no other.
  * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait

@@ -7,7 +7,7 @@ import type { Call } from '../call.ts';
 import type { Router } from '../router.ts';
 import type { Rule, RuleAccess } from './rule.ts';
 
-/** After this time, an upstream that waits for a receipt gets a lookup of the transaction. */
+/** Time after which an upstream that waits for a receipt gets a lookup of the transaction. */
 const CHECK_MS = 5_000;
 
 /**

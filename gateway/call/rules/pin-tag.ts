@@ -14,12 +14,12 @@ import { describeWitnesses, type CallVerification } from '../verification.ts';
 /** The poller has a head within this time after the first call, or the first one after a pause. */
 const MAX_HEAD_WAIT_MS = 2_000;
 /**
- * While polls of the head fail, tags are pinned to the last head for this time: a provider's rate limit or restart seldom takes
+ * Time for which tags are pinned to the last head while its polls fail: a provider's rate limit or restart seldom takes
  * longer, and full nodes still have the state of that block. After it, a proven result would be too old for `latest`.
  */
 const MAX_HEAD_AGE_MS = 60_000;
 
-/** Those whose block is pinned before the call is sent, because the result does not name it. */
+/** Parts whose block is pinned before the call is sent, because the result does not name it. */
 const pinnedParts: ReadonlySet<ProvenPart | undefined> = new Set([
   ...(['logs', 'balance', 'nonce', 'code', 'slot', 'account-proof'] as const),
   ...(['transaction-count', 'uncle', 'uncle-count'] as const),

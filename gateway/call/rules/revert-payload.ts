@@ -13,7 +13,7 @@ export function revertPayload({ omitsPayload, resultIs }: MethodSpec): Rule<Call
   return omitsPayload === true || resultIs === 'gas-estimate' ? { judge: completeRevert } : undefined;
 }
 
-/** If the second response adds nothing, the outcome stays as it is. */
+/** Completes a revert. If the second response adds nothing, the outcome stays as it is. */
 async function completeRevert(
   { router, deadline }: Call,
   upstream: Upstream,

@@ -10,7 +10,7 @@ export function upstreamCapacity(_: MethodSpec, { all }: Router): Rule<Call> | u
 }
 
 /**
- * With several workers: requests what other workers do not use of the `limits` of upstreams that would be selected before the
+ * Requests, with several workers, what other workers do not use of the `limits` of upstreams that would be selected before the
  * first one with capacity.
  * @param isAtOnce the call is sent to all upstreams
  * @returns resolves when there is no more to get; undefined: the call does not wait

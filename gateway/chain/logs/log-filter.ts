@@ -11,9 +11,9 @@ export interface EventLog {
 export interface LogFilter {
   readonly fromBlock: bigint | undefined;
   readonly toBlock: bigint | undefined;
-  /** Undefined: any address. */
+  /** Addresses; undefined: any address. */
   readonly addresses: ReadonlySet<string> | undefined;
-  /** By position. Undefined: any topic, but the log must have one at this position. */
+  /** Topics by position. Undefined: any topic, but the log must have one at this position. */
   readonly topics: readonly (ReadonlySet<string> | undefined)[];
 }
 
@@ -89,7 +89,7 @@ export function logFilterKey({ fromBlock, toBlock, addresses, topics }: LogFilte
   return key.length > MAX_KEY_CHARS ? createHash('sha256').update(key).digest('base64') : key;
 }
 
-/** Same as geth's `filterLogs` without the address: `LogFilterGroups` finds filters by address first. */
+/** Matches as geth's `filterLogs` without the address: `LogFilterGroups` finds filters by address first. */
 export function matchesLog({ fromBlock, toBlock, topics }: LogFilter, log: EventLog, block: bigint): boolean {
   if (fromBlock !== undefined && block < fromBlock) return false;
   if (toBlock !== undefined && block > toBlock) return false;

@@ -11,7 +11,7 @@ const bitsByValue = new LRUCache<string, readonly number[]>(maxEntries(20_000));
 /** Three bits of each address, and of each topic by position. Undefined: any value. */
 export type FilterBits = readonly (Uint16Array | undefined)[];
 
-/** They are not cached: a filter of 20,000 values would evict those of all others. */
+/** Bits of a filter. They are not cached: a filter of 20,000 values would evict those of all others. */
 export async function filterBits({ addresses, topics }: LogFilter, steps: OwnedSteps): Promise<FilterBits> {
   const bits: (Uint16Array | undefined)[] = [];
   for (const values of [addresses, ...topics]) {
@@ -34,7 +34,7 @@ export type BloomDifference = 'none' | 'has-less' | 'has-more';
 /** The bloom filter of a block header: which addresses and topics its logs can have (Ethereum Yellow Paper, 4.4.3). */
 export class LogsBloom {
   readonly #bytes: Buffer;
-  /** No bit is set. This does not prove that there are no logs: zkSync nodes never set a bit. */
+  /** Whether no bit is set. This does not prove that there are no logs: zkSync nodes never set a bit. */
   readonly isEmpty: boolean;
 
   /** @param text 256 bytes in hexadecimal; any other value counts as empty */

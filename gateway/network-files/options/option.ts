@@ -26,7 +26,7 @@ export interface ValueSchema {
   readonly propertyNames?: ValueSchema;
   readonly minProperties?: number;
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
-  /** One of these must match. The titles complete the diagnostic. */
+  /** Schemas of which one must match. The titles complete the diagnostic. */
   readonly oneOf?: readonly { readonly title: string; readonly [keyword: string]: unknown }[];
 }
 
@@ -34,7 +34,7 @@ export interface ValueSchema {
 export interface OptionSchema extends ValueSchema {
   /** Description for editors and docs/reference/network-options.md. */
   readonly description: string;
-  /** Used if the file has no value. Without a default, the value is undefined. */
+  /** Value if the file has none. Without a default, the value is undefined. */
   readonly default?: unknown;
   /** The option with the same members, where docs/reference/network-options.md has them. */
   readonly membersAs?: string;

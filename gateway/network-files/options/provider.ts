@@ -2,7 +2,7 @@
 export interface Provider {
   readonly url: string;
   readonly websocketUrl?: string;
-  /** Each of its endpoints has its own key, so that each network needs one. */
+  /** Whether each of its endpoints has its own key, so that each network needs one. */
   readonly keyPerChain?: true;
   /** The provider's name of each chain that it serves, by chain id. */
   readonly chains: Readonly<Partial<Record<number, string>>>;

@@ -7,7 +7,7 @@ export type Meaning = 'final' | 'null' | FailureClass;
 export interface ErrorRule {
   readonly means: Meaning;
   readonly codes?: readonly number[];
-  /** Anchored, unless `methods` is `reads`: a contract may have written the rest of the message. */
+  /** Pattern of the text, anchored, unless `methods` is `reads`: a contract may have written the rest of the message. */
   readonly text?: RegExp;
   /** HTTP status. */
   readonly status?: readonly number[];

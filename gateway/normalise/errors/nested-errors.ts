@@ -18,7 +18,7 @@ interface Wrapper {
   readonly source: string;
 }
 
-/** Anchored, so that only text of the client matches, not of a contract. */
+/** Wrappers with anchored patterns, so that only text of the client matches, not of a contract. */
 export const wrappers: readonly Wrapper[] = [
   {
     pattern: /^\[Request ID: [^\]]*\] (?<inner>[^]*)$/,

@@ -1,7 +1,7 @@
 /** A text with which node software reports a revert. */
 export interface RevertRule {
   /**
-   * Anchored at the client's own text. The groups `reason`, `payload` and `panic` capture the contract's part, for
+   * Pattern, anchored at the client's own text. The groups `reason`, `payload` and `panic` capture the contract's part, for
    * errors without a payload in `data`; `custom` captures a decoded custom error.
    */
   readonly text: RegExp;

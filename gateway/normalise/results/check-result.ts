@@ -177,7 +177,7 @@ export function expectedIdentities(
   });
 }
 
-/** Undefined if the parameter is absent or a tag. */
+/** Expected value; undefined if the parameter is absent or a tag. */
 function expectedValue({ param, kind }: Identity, params: readonly unknown[]): string | undefined {
   return kind === 'hash' ? hashIn(params[param]) : blockNumberIn(params[param]);
 }

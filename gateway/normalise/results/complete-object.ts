@@ -5,7 +5,7 @@ import { isQuantity, isRounded, normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
-/** Thrown if a quantity must be read from the JSON text. Created once, because its stack is not needed. */
+/** Error that is thrown if a quantity must be read from the JSON text. Created once, because its stack is not needed. */
 const roundedQuantity = new Error('rounded quantity');
 
 /**

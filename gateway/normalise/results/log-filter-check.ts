@@ -60,7 +60,7 @@ export class LogFilterCheck {
     this.#to = boundIn(params.toBlock, Infinity);
   }
 
-  /** Undefined: the result is no list of logs, or may have pending ones. */
+  /** Check of a filter; undefined: the result is no list of logs, or may have pending ones. */
   static of({ resultIs, splits }: MethodSpec, params: readonly unknown[]): LogFilterCheck | undefined {
     if (resultIs !== 'logs' || splits === undefined) return undefined;
     const filter = (params[splits] ?? {}) as FilterParams;

@@ -5,7 +5,7 @@ import { jsonResponse, type UpstreamResponse } from '../../upstreams/transport/u
 interface Position {
   readonly bytes: Buffer;
   readonly block: number;
-  /** 0: the log does not name its transaction. */
+  /** Transaction of the log; 0: the log does not name it. */
   readonly transaction: number;
   readonly index: number;
 }

@@ -9,11 +9,11 @@ export interface FieldRule {
   readonly fits: (value: unknown) => boolean;
   /** Texts with fewer characters may not fit. */
   readonly minChars: number;
-  /** Nor may texts with at least so many characters, the third of which is 0. */
+  /** Texts with at least so many characters, the third of which is 0, may not fit either. */
   readonly minZeroChars: number;
 }
 
-/** More than any text has. */
+/** Number above that of the characters of any text. */
 const NEVER = 2 ** 30;
 
 /** A number must become hexadecimal, and leading zeros are removed. */
@@ -104,7 +104,7 @@ export function applyObjectRule(type: string, object: JsonObject): ObjectStatus 
   return 'fits';
 }
 
-/** Null for a pending transaction. */
+/** Fields that are null for a pending transaction. */
 const blockFields = ['blockHash', 'blockNumber', 'transactionIndex'] as const;
 
 /** The spec requires exactly one of root and status. zkSync Era (2023), rskj and Lotus return both. */

@@ -7,7 +7,7 @@ export interface ObjectView {
   readonly fill: readonly string[];
   /** Bits of the fields without which the object must be parsed. */
   readonly required: number;
-  /** All bits. */
+  /** Number with all bits. */
   readonly whole: number;
   readonly fields: ReadonlyMap<string, Field>;
 }

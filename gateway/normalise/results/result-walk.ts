@@ -5,7 +5,7 @@ import { REPEATED_MEMBERS, type LogFilterCheck } from './log-filter-check.ts';
 import type { FieldRule } from './object-rules.ts';
 import { plainView, type ObjectView } from './object-view.ts';
 
-/** Thrown to end a walk from any depth. Created once, because its stack is not needed. */
+/** Error that is thrown to end a walk from any depth. Created once, because its stack is not needed. */
 export const mustBeParsed = new Error('must be parsed');
 
 /** Mark in place of the first byte of an element: all are accepted. */

@@ -26,7 +26,7 @@ const MAX_IN_PROGRESS = 5;
 const MAX_WAITING = 5;
 /** Memory of a request that waits, with its response object. */
 const WAITING_REQUEST_BYTES = 8_192;
-/** Promised to clients. Longer than the usual idle timeout of load balancers (60 s), so that they close first. */
+/** Time that is promised to clients. Longer than the usual idle timeout of load balancers (60 s), so that they close first. */
 export const KEEP_ALIVE_S = 65;
 /** Checks without activity before a connection is closed. The first of them may follow its last response at once. */
 const MAX_IDLE_CHECKS = KEEP_ALIVE_S + 1;
@@ -39,7 +39,7 @@ export type RequestHandler = (request: IncomingRequest, response: ServerResponse
 
 export interface ConnectionOptions {
   readonly memory: MemoryBudget;
-  /** Whose share of the memory budget a request uses before its key is known. */
+  /** Account whose share of the memory budget a request uses before its key is known. */
   readonly accountOf: (request: IncomingMessage) => Account;
   readonly rejectedBodies: RejectedBodies;
   /** Open connections above which idle ones are closed. */
@@ -50,7 +50,7 @@ export interface ConnectionOptions {
 export class IncomingRequest extends IncomingMessage {
   id!: string;
   clientConnection!: ClientConnection;
-  /** Its bytes; released when its response is sent or its connection closes. */
+  /** Bytes of the request; released when its response is sent or its connection closes. */
   reservation!: Reservation;
   target!: RequestTarget<Network>;
   network!: Network;
@@ -78,7 +78,7 @@ interface Unread {
 /** The only table by socket: Node's events name a socket, or a request with its socket. */
 const connections = new WeakMap<Duplex, ClientConnection>();
 
-/** Of a socket that a server has accepted: each has one from its first event on. */
+/** Connection of a socket that a server has accepted: each has one from its first event on. */
 export function connectionOf(socket: Duplex): ClientConnection {
   return connections.get(socket) as ClientConnection;
 }
@@ -161,7 +161,7 @@ export class ClientConnection implements HeldConnection {
     response.shouldKeepAlive = false;
   }
 
-  /** To be called for each request, in their order. */
+  /** Notes a request. To be called for each, in their order. */
   arrived(request: IncomingRequest, response: ClientResponse): void {
     request.reservation = new Reservation(this.#options.memory);
     const before = this.responses.length;
@@ -265,13 +265,13 @@ export class ClientConnection implements HeldConnection {
     );
   }
 
-  /** To be called after a response is written: closes the connection if the client does not read it. */
+  /** Closes the connection if the client does not read its response. To be called after that is written. */
   watchUnread(response: ServerResponse, { account }: Reservation): void {
     if (account === gatehouse || (response.writableLength === 0 && response.writableEnded)) return;
     this.#unread ??= { account, sentBytes: sentBytes(this.socket), stalledChecks: 0 };
   }
 
-  /** To be called every second. A client that reads slowly makes progress and stays connected. */
+  /** Checks the connection. To be called every second. A client that reads slowly makes progress and stays connected. */
   check(): void {
     if (this.#isIdle()) this.socket.destroy();
     else if (this.#unread !== undefined && this.#isStalled(this.#unread)) this.close();

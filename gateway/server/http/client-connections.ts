@@ -17,10 +17,10 @@ export class ClientConnections {
   readonly #options: ConnectionOptions;
   readonly #handle: RequestHandler;
   readonly #max: number;
-  /** Over HTTP, the oldest first, except for those that were in use when they were looked at. */
+  /** Connections over HTTP, the oldest first, except for those that were in use when they were looked at. */
   readonly #open = new Set<ClientConnection>();
   readonly #upgraded = new Set<ClientConnection>();
-  /** Undefined while there is no connection over HTTP. */
+  /** Timer of the checks; undefined while there is no connection over HTTP. */
   #timer: Timer | undefined;
 
   constructor(options: ConnectionOptions, handle: RequestHandler) {
@@ -59,12 +59,12 @@ export class ClientConnections {
     this.#upgraded.add(connection);
   }
 
-  /** Over HTTP. */
+  /** Connections over HTTP. */
   get open(): Iterable<ClientConnection> {
     return this.#open;
   }
 
-  /** Those that are WebSockets included. */
+  /** Sockets of all connections, those that are WebSockets included. */
   get sockets(): readonly Socket[] {
     return [...this.#open, ...this.#upgraded].map(({ socket }) => socket);
   }
@@ -97,7 +97,7 @@ export class ClientConnections {
     }
   }
 
-  /** In time slices. */
+  /** Checks the connections, in time slices. */
   async #check(): Promise<void> {
     for (const connection of this.#open) {
       const pause = timeSlicer.next();

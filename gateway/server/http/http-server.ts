@@ -20,9 +20,12 @@ import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;
-/** As of other proxies: Envoy 100, HAProxy 101, Apache 100. Node keeps an object for each name and value. */
+/**
+ * Maximum number of headers, as of other proxies: Envoy 100, HAProxy 101, Apache 100. Node keeps an object for each name and
+ * value.
+ */
 const MAX_HEADERS = 100;
-/** Whose time of the event loop their rejections use. */
+/** Owner whose time of the event loop their rejections use. */
 const LATE_REQUESTS = 'late requests';
 /** How long a rejected client may keep its side of the connection open. */
 const LINGER_MS = 1_000;

@@ -27,19 +27,19 @@ export interface RequestOptions {
   readonly proxies: TrustedProxies;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Undefined: requests, upgrades and messages are not logged. */
+  /** Log of accesses; undefined: requests, upgrades and messages are not logged. */
   readonly accessLog: Log | undefined;
   readonly memory: MemoryBudget;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
-  /** Undefined if no spans are exported. */
+  /** Tracing of calls; undefined if no spans are exported. */
   readonly tracing: CallTracing | undefined;
-  /** Undefined: there is no admin API that shows them. */
+  /** Recent calls; undefined: there is no admin API that shows them. */
   readonly recentCalls: RecentCalls | undefined;
 }
 
 export interface RpcRouteOptions extends RequestOptions {
-  /** Whose share of the memory budget a request uses before its key is known. */
+  /** Account whose share of the memory budget a request uses before its key is known. */
   readonly accountOf: (request: IncomingMessage) => Account;
   readonly rejectedBodies: RejectedBodies;
   readonly nextRequestId: () => string;

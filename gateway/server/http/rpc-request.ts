@@ -50,7 +50,7 @@ function isForPages(options: RpcRouteOptions, request: IncomingRequest, target: 
   return (options.hasPages || target.network === undefined) && acceptsHtml(request);
 }
 
-/** Before all checks: a page can read the error of its call, but not of a failed preflight. */
+/** Answers a preflight before all checks: a page can read the error of its call, but not of a failed preflight. */
 export function answerPreflight(options: RpcRouteOptions): Layer {
   return async (request, response, next) => {
     writePreflight(request, response, request.id, await privateNetworkOrigin(options, request));

@@ -127,7 +127,7 @@ function addExposed(headers: string[], name: string, value: string): void {
   headers.push(name, value, 'Access-Control-Expose-Headers', name);
 }
 
-/** At least two digits: ethers 6 reads `1` as 1 ms and retries at once. With `01` it uses its own backoff. */
+/** Seconds with at least two digits: ethers 6 reads `1` as 1 ms and retries at once. With `01` it uses its own backoff. */
 export function formatRetryAfter(seconds: number): string {
   return String(seconds).padStart(2, '0');
 }

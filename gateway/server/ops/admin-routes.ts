@@ -18,7 +18,7 @@ import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { acceptsHtml } from '../http/layer.ts';
 import { formatRetryAfter } from '../http/write-response.ts';
 
-/** Several times the size of 30 entries of every permission. */
+/** Maximum of a body, several times the size of 30 entries of every permission. */
 const BODY_MAX_BYTES = 100_000;
 
 export interface AdminRouteOptions extends AdminContext {
@@ -140,7 +140,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   return router;
 }
 
-/** After this time, a disk that has space again is seen. */
+/** Time after which a disk that has space again is seen. */
 const DISK_RETRY_S = 5;
 const statuses = {
   ...{ missing: 404, invalid: 400, 'already-exists': 409, inactive: 409 },

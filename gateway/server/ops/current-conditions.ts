@@ -17,7 +17,7 @@ export interface ConditionSources {
 /** The event of a difference between upstreams lasts for this time after the last one. */
 const DIFFERENCE_EVENT_MS = 60_000;
 
-/** In a reorg, or with a new block, groups differ until the next poll of each. */
+/** Time of a dispute: in a reorg, or with a new block, groups differ until the next poll of each. */
 const DISPUTE_MS = 15_000;
 
 /** Finds everything that is wrong now, for the list of events. To be called once a second. */

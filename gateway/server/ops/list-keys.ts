@@ -17,7 +17,7 @@ export interface ListQuery {
 }
 
 export interface KeyList {
-  /** Of the requested part. */
+  /** Keys of the requested part. */
   readonly keys: readonly ListedKey[];
   /** Keys that match the search, of which `keys` is a part. */
   readonly matching: number;

@@ -10,7 +10,7 @@ export class MachineMetrics {
   readonly #own: Registry;
   readonly #link: WorkerLink | undefined;
   #workers: WorkerCounts = { running: 1, ends: {} };
-  /** Of the other workers, by their ids: one that hangs has those of an earlier page, so that no counter falls. */
+  /** Metrics of the other workers, by their ids: one that hangs has those of an earlier page, so that no counter falls. */
   readonly #others = new Map<number, object[]>();
 
   /** @param link undefined: this process is the whole gateway */
@@ -21,7 +21,7 @@ export class MachineMetrics {
     link?.on(TOPIC, async () => [link.id, await own.getMetricsAsJSON()]);
   }
 
-  /** As of the last page. */
+  /** Counts of workers, as of the last page. */
   get workers(): WorkerCounts {
     return this.#workers;
   }

@@ -4,7 +4,7 @@ import type { MachineMetrics } from './machine-metrics.ts';
 export interface Readiness {
   /** Why calls should not be sent to this gateway; undefined: it is ready. */
   readonly reason: string | undefined;
-  /** Shown as JSON; contains no secret. */
+  /** Details, shown as JSON; they contain no secret. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 

@@ -10,7 +10,7 @@ const MAX_CHOICES = 200;
 export interface Choices {
   /** Names, and the namespaces before them. */
   readonly methods: readonly string[];
-  /** Of all keys, most used first. */
+  /** Origins of all keys, most used first. */
   readonly origins: readonly string[];
   readonly teams: readonly string[];
 }

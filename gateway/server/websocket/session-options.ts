@@ -21,9 +21,9 @@ export interface SessionOptions extends Omit<RequestOptions, 'networks' | 'authe
   readonly caller: Caller;
   /** The origin of the gateway that the caller requested. */
   readonly origin: string;
-  /** Of the upgrade: X-Gatehouse-Verify. */
+  /** Header X-Gatehouse-Verify of the upgrade. */
   readonly verify: string | readonly string[] | undefined;
-  /** Shared by all sockets of the key: its permissions, which may change while a socket is open, and open counts. */
+  /** Sessions that all sockets of the key share: its permissions, which may change while a socket is open, and open counts. */
   readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess; drain(reason: DrainReason): void };
   readonly requestId: string;
   readonly bounds: ProcessBounds;

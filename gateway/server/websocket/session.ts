@@ -24,12 +24,12 @@ const PING_INTERVAL_MS = 30_000;
 const IDLE_CHECK_MS = 500;
 /** Maximum pings and pongs of a client in one interval: 16 a second. */
 const MAX_CONTROL_FRAMES = 500;
-/** While more is unread, no further messages are handled. A client that reads leaves less. */
+/** Unread bytes above which no further messages are handled. A client that reads leaves less. */
 const PAUSE_ABOVE_UNREAD_BYTES = 1_000_000;
 /** Memory of a message that waits, besides its bytes. */
 const WAITING_MESSAGE_BYTES = 200;
 
-/** After so many rejected messages in a row, each further one delays the messages that follow: `Retry-After` is 1 s too. */
+/** Rejected messages in a row after which each further one delays the messages that follow: `Retry-After` is 1 s too. */
 const MAX_REJECTED = 100;
 const REJECTED_DELAY_MS = 1_000;
 
@@ -45,7 +45,7 @@ export class Session {
   readonly #caller = new Cancellation();
 
   #inFlight = 0;
-  /** Of the messages in flight. */
+  /** Reservations of the messages in flight. */
   readonly #reservations = new Set<Reservation>();
   /** Messages that were read before reading paused: those of a single read from the network. */
   readonly #pending: Buffer[] = [];
@@ -115,7 +115,7 @@ export class Session {
     });
   }
 
-  /** To be called every `TICK_MS`. Idle sockets are checked twice a second. @param now by clock.now() */
+  /** Checks the session. To be called every `TICK_MS`. Idle sockets are checked twice a second. @param now by clock.now() */
   tick(now: number): void {
     if (!this.#buffers.hasUnread && !this.#isCheckDue(now)) return;
     this.#recheckPermissions();
@@ -256,7 +256,7 @@ export class Session {
     void this.#respondTo(message);
   }
 
-  /** Never rejects. A response that needs no upstream is sent at once. */
+  /** Responds to a message, and never rejects. A response that needs no upstream is sent at once. */
   async #respondTo(message: Buffer): Promise<void> {
     const { account } = this.#options.keySessions.access;
     if (!account.requests.tryEnter(account) && !(await this.#waitForSlot(message, account))) {

@@ -9,17 +9,17 @@ import { TICK_MS } from './session-options.ts';
 
 /** Fewer unread bytes are normal. */
 const IGNORED_BYTES = 65_536;
-/** Beyond this, a client must read notifications. The logs of one block can be 10 MB for each subscription. */
+/** Unread bytes beyond which a client must read notifications. The logs of one block can be 10 MB for each subscription. */
 const SLOW_UNREAD_BYTES = 4_000_000;
 /** Consecutive checks, in which the client read nothing, and in which it stayed above `SLOW_UNREAD_BYTES`. */
 const MAX_STALLED_CHECKS = 2_000 / TICK_MS;
 const MAX_SLOW_CHECKS = 30_000 / TICK_MS;
-/** In which a client read nothing of any kind, and the budget has no byte for its key. */
+/** Consecutive checks in which a client read nothing of any kind, and the budget has no byte for its key. */
 const MAX_STALLED_CHECKS_EXHAUSTED = 5_000 / TICK_MS;
 const MAX_UNREAD_BYTES = 64_000_000;
 /** Longer lists of buffers are not copied: about 0.1 ms. Not all clients expect fragments. */
 const MAX_JOINED_BYTES = 262_144;
-/** More is written at once: what is held counts as unread until all of it is in the kernel. */
+/** Held bytes, of which more are written at once: what is held counts as unread until all of it is in the kernel. */
 const MAX_HELD_BYTES = 65_536;
 const NOTIFICATION_END = Buffer.from('}}');
 
@@ -37,7 +37,7 @@ export class SocketBuffers {
   readonly #socket: WebSocket;
   readonly #connection: Socket;
   readonly #options: SocketBuffersOptions;
-  /** Not unread: received, and not handled. */
+  /** Messages and frames that are not unread: received, and not handled. */
   readonly #received = { messages: 0, frames: 0, incomplete: 0 };
   #takenBytes = 0;
   #isReleased = false;
@@ -150,7 +150,7 @@ export class SocketBuffers {
     return bufferedAmount > IGNORED_BYTES && this.isExhausted ? 'overloaded' : undefined;
   }
 
-  /** To be called when nothing is unread any more. */
+  /** Notes that nothing is unread any more. To be called then. */
   drained(): void {
     this.#notificationBytes = 0;
     this.#slowChecks = 0;
@@ -163,7 +163,7 @@ export class SocketBuffers {
   }
 
   /**
-   * To be called every `TICK_MS` while it has unread bytes, and closes a slow reader. Checks are counted instead of time: while
+   * Closes a slow reader. To be called every `TICK_MS` while it has unread bytes. Checks are counted instead of time: while
    * the event loop of a loaded gateway is blocked, it writes nothing, so the client seems to read nothing.
    */
   check(): void {
@@ -189,7 +189,7 @@ export class SocketBuffers {
     return stalledChecks >= MAX_STALLED_CHECKS || this.#slowChecks > MAX_SLOW_CHECKS;
   }
 
-  /** To be called when the socket is closed: nothing is taken after it. */
+  /** Releases the bytes. To be called when the socket is closed: nothing is taken after it. */
   release(): void {
     this.#isReleased = true;
     this.#options.memory.add(this.#options.account, -this.#takenBytes);

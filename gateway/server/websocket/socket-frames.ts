@@ -8,7 +8,7 @@ import { joinParts, messageEnded, type Receiver, receiverOf, replaceReader } fro
 
 /** Frames of one piece: some 0.2 ms, if each is a message that Gatehouse rejects. */
 const MAX_FRAMES = 16;
-/** From the first check that finds a message incomplete to its last byte. */
+/** Time from the first check that finds a message incomplete to its last byte. */
 const MESSAGE_TIMEOUT_MS = 30_000;
 /** Smaller parts of a message are not timed. */
 const IGNORED_BYTES = 65_536;
@@ -67,7 +67,7 @@ export class SocketFrames {
     this.#resumesAt = clock.now() + ms;
   }
 
-  /** To be called for each complete message. */
+  /** Notes the end of a message. To be called for each complete one. */
   messageEnded(): void {
     this.#startBytes = this.#connection.bytesRead;
     messageEnded(this.#receiver);

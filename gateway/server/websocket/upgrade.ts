@@ -27,7 +27,7 @@ const STAGGER_GAP_MS = 100;
 export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly messageMaxBytes: number;
   readonly bounds: ProcessBounds;
-  /** Undefined: the gateway has one worker. */
+  /** Link to the other workers; undefined: the gateway has one worker. */
   readonly link: WorkerLink | undefined;
 }
 
@@ -112,7 +112,7 @@ export class WebSocketUpgrades {
     }
   }
 
-  /** To be called after a reload: moves sockets to their network's active configuration, or drains them. */
+  /** Moves sockets to their network's active configuration, or drains them. To be called after a reload. */
   followNetworks(): void {
     for (const { sessions } of this.#keySessions.values()) {
       for (const session of sessions) {

@@ -43,7 +43,7 @@ export function joinParts(receiver: Receiver): void {
   if (buffers.length > 0) receiver._buffers = joinSmall(buffers);
 }
 
-/** To be called for each complete message. */
+/** Notes the end of a message. To be called for each complete one. */
 export function messageEnded(receiver: Receiver): void {
   receiver._maxFragments = MAX_FRAGMENTS;
 }

@@ -98,7 +98,7 @@ export abstract class BlockFeed<T> {
       if ('header' in change) change.contents ??= this.fetch(change.header, () => !change.isCancelled);
   }
 
-  /** Never rejects. */
+  /** Delivers all changes that wait, and never rejects. */
   async #deliverAll(): Promise<void> {
     this.#isDelivering = true;
     for (let change = this.#waiting[0]; change !== undefined; change = this.#waiting[0]) {

@@ -21,9 +21,9 @@ export interface LogSource {
 const REQUEST_TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
-/** If no upstream returns logs of a block for this time, it is given up. */
+/** Time after which a block is given up if no upstream returns its logs. */
 const MAX_WAIT_MS = 60_000;
-/** If all lists of a block differ from its bloom filter for this time, the longest is accepted. Later blocks wait for it. */
+/** Time after which the longest list of a block is accepted if all differ from its bloom filter. Later blocks wait for it. */
 const MAX_DIFFERENCE_MS = 3_000;
 /** Blocks in a row, without one that matches, after which the bloom filters are ignored, or a block is accepted at once. */
 const MAX_DIFFERENT_BLOCKS = 3;
@@ -126,7 +126,7 @@ export class BlockLogs {
     this.#checkOffUntil = clock.now() + CHECK_OFF_MS;
   }
 
-  /** Undefined: the attempt failed. */
+  /** Logs of a block; undefined: the attempt failed. */
   async #fetch(blockHash: string, offers: Offers): Promise<readonly EventLog[] | undefined> {
     try {
       const response = parseResponse(

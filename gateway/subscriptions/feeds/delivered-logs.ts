@@ -8,13 +8,13 @@ const MAX_CHARS = 16_000_000;
 interface DeliveredBlock {
   readonly header: Header;
   readonly number: number;
-  /** Undefined: discarded, because the total exceeded `MAX_CHARS`. */
+  /** Results; undefined: discarded, because the total exceeded `MAX_CHARS`. */
   readonly results: readonly string[] | undefined;
 }
 
 /** Holds the delivered logs of the newest blocks, so that a reorg can repeat them with `removed: true`. */
 export class DeliveredLogs {
-  /** Oldest first. */
+  /** Delivered blocks, oldest first. */
   readonly #blocks = new Map<string, DeliveredBlock>();
   #chars = 0;
 
@@ -28,7 +28,7 @@ export class DeliveredLogs {
     }
   }
 
-  /** Undefined: no delivery for this block. */
+  /** Removes the delivery of a block; undefined: it has none. */
   remove(hash: string): DeliveredBlock | undefined {
     const block = this.#blocks.get(hash);
     this.#blocks.delete(hash);

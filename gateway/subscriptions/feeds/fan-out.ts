@@ -49,7 +49,7 @@ export class FanOut {
     return this.#queues.get(owner)?.delivery;
   }
 
-  /** Never rejects. */
+  /** Delivers all that waits, and never rejects. */
   async #deliverAll(owner: string, queue: Queue): Promise<void> {
     while (queue.waiting.length > 0) {
       const { waiting } = queue;
@@ -72,5 +72,5 @@ export class FanOut {
   }
 }
 
-/** One for the process, because the process has one event loop. */
+/** One instance for the process, because the process has one event loop. */
 export const fanOut = new FanOut();

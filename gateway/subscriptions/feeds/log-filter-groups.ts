@@ -5,7 +5,7 @@ import type { LogsBloom } from '../../chain/logs/logs-bloom.ts';
 /** The subscribers with equal filters. */
 export interface LogFilterGroup {
   readonly filter: LogFilter;
-  /** Each with the number of the last block before it joined. */
+  /** Subscribers, each with the number of the last block before it joined. */
   readonly subscribers: Map<Subscriber, number>;
 }
 

@@ -154,7 +154,7 @@ export class PendingFeed {
       void this.#deliverFull();
   }
 
-  /** Never rejects. */
+  /** Delivers full transactions, and never rejects. */
   async #deliverFull(): Promise<void> {
     this.#fetchesInProgress++;
     for (let hash = this.#fetchQueue.shift(); hash !== undefined; hash = this.#fetchQueue.shift()) {

@@ -39,7 +39,7 @@ export async function openPendingStream(source: PendingSource, events: StreamEve
   return (await openSubscription(source, events)) ?? openPolledFilter(source, events);
 }
 
-/** Undefined if the upstream has no WebSocket, or rejects the subscription. */
+/** Opens a stream; undefined if the upstream has no WebSocket, or rejects the subscription. */
 function openSubscription(source: PendingSource, events: StreamEvents): Promise<PendingStream | undefined> {
   return new Promise((resolve) => {
     let hasStarted = false;

@@ -10,10 +10,10 @@ import type { Unsubscribe } from './subscriber.ts';
 const HEAD_TIMEOUT_MS = 10_000;
 /** Longest time between two looks at the followed chain. */
 const MAX_LOOK_MS = 1_000;
-/** Without `require`, a block waits for its witnesses for this time, and for at least so many block times: a lone branch is left by then. */
+/** Wait of a block for its witnesses without `require`, and its minimum in block times: a lone branch is left by then. */
 const MAX_WITNESS_WAIT_MS = 15_000;
 const MAX_WITNESS_WAIT_BLOCKS = 4;
-/** If nothing can be delivered for so much longer, while there are new blocks, there is a gap. */
+/** Further time without a delivery after which there is a gap, while there are new blocks. */
 const MAX_SILENCE_MS = 60_000;
 
 export interface ProvenChainOptions {
@@ -35,7 +35,7 @@ class Delivery {
   start: Header | undefined;
   /** Time when blocks were last delivered, or at the start. */
   deliveredAt = clock.now();
-  /** After an error the watchers may have missed a change. */
+  /** Whether the watchers may have missed a change after an error. */
   hasFailed = false;
   /** Resolves when something has come since the last look began. */
   news: Promise<unknown> | undefined;
@@ -47,7 +47,7 @@ class Delivery {
 export class ProvenChain {
   readonly #options: ProvenChainOptions;
   readonly #watchers = new Set<(change: ChainChange) => void>();
-  /** Undefined: there are no watchers. */
+  /** Delivery in progress; undefined: there are no watchers. */
   #delivery: Delivery | undefined;
 
   constructor(options: ProvenChainOptions) {
@@ -71,14 +71,14 @@ export class ProvenChain {
     return newest === undefined || ring?.headers.has(newest.hash) === true ? undefined : look;
   }
 
-  /** Never rejects. */
+  /** Follows the chain for a delivery, and never rejects. */
   async #follow(delivery: Delivery): Promise<void> {
     const unwatch = this.#options.chain.watch(() => undefined, false);
     while (this.#delivery === delivery) await (delivery.look = this.#look(delivery));
     unwatch();
   }
 
-  /** Never rejects. */
+  /** Looks at the chain for a delivery, and never rejects. */
   async #look(delivery: Delivery): Promise<void> {
     const { chain, log } = this.#options;
     await delivery.news;

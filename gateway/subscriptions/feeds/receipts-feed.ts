@@ -95,7 +95,7 @@ export class ReceiptsFeed extends BlockFeed<readonly Receipt[]> {
     return undefined;
   }
 
-  /** Undefined: the attempt failed. */
+  /** Receipts of a block; undefined: the attempt failed. */
   async #receiptsOf(hash: string): Promise<readonly Receipt[] | undefined> {
     try {
       const response = await this.#request(this.#method, [hash], clock.now() + REQUEST_TIMEOUT_MS);

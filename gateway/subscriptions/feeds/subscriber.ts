@@ -2,7 +2,7 @@
 export interface Subscriber {
   /** The account whose time of the event loop its deliveries use. */
   readonly owner?: string | undefined;
-  /** Nothing more is delivered. */
+  /** Whether nothing more is delivered. */
   readonly isClosed?: boolean;
   /**
    * @param results one for each notification, as JSON text

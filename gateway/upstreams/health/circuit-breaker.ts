@@ -32,7 +32,7 @@ export interface FailedCall {
   readonly wasServed?: boolean;
   /** A hedged request responded first: the upstream was slow, and its attempt was cancelled. */
   readonly isOvertaken?: boolean;
-  /** Set if the failure did not count in full, because the call may be the cause. */
+  /** Whether the failure did not count in full, because the call may be the cause. */
   isIgnored?: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface FailedCall {
  */
 export class CircuitBreaker {
   readonly #jitter: () => number;
-  /** False from a failure until the next success. */
+  /** Whether the circuit is closed: false from a failure until the next success. */
   isClosed = true;
   #excessSlowCalls = 0;
   #failures = 0;

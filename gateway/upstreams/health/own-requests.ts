@@ -5,12 +5,15 @@ import type { UpstreamHealth } from './upstream-health.ts';
 /** Interval of probes without calls and polls. A little less than a minute, because rounds are not exact. */
 const PROBE_INTERVAL_MS = 55_000;
 
-/** So long a time of polls is known. With several workers, one polls, and the others check the chain id once a minute. */
+/**
+ * Age up to which the time of polls is known. With several workers, one polls, and the others check the chain id once a
+ * minute.
+ */
 const MAX_POLL_AGE_MS = 150_000;
 
 /** Failures in a row, without a response in between, after which the circuit opens: fewer may be chance. */
 const FAILURES_IN_A_ROW = 2;
-/** With several workers, failures within this time are one: each worker makes requests of its own. */
+/** Time within which failures are one with several workers: each worker makes requests of its own. */
 const SAME_FAILURE_MS = 1_000;
 /** Failed polls in a row that open the circuit. Rejected credentials are no chance; a rate limit may be of one busy second. */
 const pollsInRow: Partial<Record<FailureClass, number>> = { auth: 1, quota: 1, 'wrong-chain': 1, rate: 3 };
@@ -24,7 +27,7 @@ export const POLL_TOPIC = 'upstream-polled';
 export interface PollMessage {
   readonly network: string;
   readonly upstream: string;
-  /** Undefined: it responds again. `isOfCall`: a call got `Retry-After`. */
+  /** Failure; undefined: the upstream responds again. `isOfCall`: a call got `Retry-After`. */
   readonly failed: (FailedRequest & { readonly isOfCall?: true }) | undefined;
 }
 
@@ -97,7 +100,7 @@ export class OwnRequests {
     }
   }
 
-  /** Another worker has polled the upstream. */
+  /** Follows another worker, which has polled the upstream. */
   follow(failed: PollMessage['failed']): void {
     const now = clock.now();
     if (failed === undefined) this.#recordResponse(now);

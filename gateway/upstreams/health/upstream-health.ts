@@ -19,7 +19,7 @@ export interface UpstreamTrouble {
 /** An upstream failure, of a call or of a request of the gateway itself. */
 export interface RecordedFailure {
   readonly failure: FailureClass;
-  /** Undefined if the upstream returned no JSON-RPC response. */
+  /** Response; undefined if the upstream returned no JSON-RPC response. */
   readonly response?: UpstreamResponse | undefined;
   /** Description of what happened, if there is no response. */
   readonly detail?: string;
@@ -129,7 +129,7 @@ export class UpstreamHealth {
     else this.#log.warn({ ...facts, ...(count > 1 && { count }) }, 'upstream failed');
   }
 
-  /** Undefined while the circuit is closed. @param now by clock.now() */
+  /** Trouble of the upstream; undefined while the circuit is closed. @param now by clock.now() */
   trouble(now: number): UpstreamTrouble | undefined {
     if (this.circuit.isClosed) return undefined;
     const forS = Math.max(0, Math.round((now - this.#since) / 1000));

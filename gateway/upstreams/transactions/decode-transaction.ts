@@ -3,7 +3,7 @@ import type * as Curve from '@noble/curves/secp256k1.js';
 import { keccak256 } from '../../collections/keccak.ts';
 import { loadPackage } from '../../config/load-package.ts';
 
-/** Loaded with the first transaction: it costs 1 MB and 30 ms. */
+/** Package that is loaded with the first transaction: it costs 1 MB and 30 ms. */
 const curve = (): typeof Curve => loadPackage('@noble/curves/secp256k1.js') as typeof Curve;
 
 /** First byte of an empty list in RLP, and the smallest of legacy transactions. */

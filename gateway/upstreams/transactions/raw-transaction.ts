@@ -7,7 +7,7 @@ export class RawTransaction {
   /** Time of sending, by clock.now(). */
   readonly sentAt = clock.now();
   #decoded: Transaction | 'malformed' | undefined;
-  /** Or `malformed`. */
+  /** Sender, or `malformed`. */
   #sender: string | undefined;
   /** All upstreams of its route get it at the same time. */
   isAtOnce = false;
@@ -21,7 +21,7 @@ export class RawTransaction {
     this.raw = raw;
   }
 
-  /** Undefined for malformed bytes and for unknown types. */
+  /** Decoded transaction; undefined for malformed bytes and for unknown types. */
   get decoded(): Transaction | undefined {
     this.#decoded ??= decodeTransaction(this.raw) ?? 'malformed';
     return this.#decoded === 'malformed' ? undefined : this.#decoded;

@@ -15,7 +15,7 @@ import type { Upstream } from '../upstream.ts';
 /** Time after which other upstreams have received the transaction, or it is mined. */
 const TTL_MS = 600_000;
 const MAX_TRANSACTIONS = 10_000;
-/** After its last transaction, the pending count of a sender is that of all upstreams that accepted some. */
+/** Time after its last transaction in which a sender's pending count is that of all upstreams that accepted some. */
 const PENDING_MS = 60_000;
 
 /** An upstream has twice the time in which 19 of 20 transactions got a response, so that few acceptances come later. */
@@ -27,7 +27,7 @@ const MIN_USUAL_MS = 1_000;
 
 /** Transactions of one sender that upstreams accepted. */
 export interface AcceptedTransactions {
-  /** First the upstream that accepted the latest transaction before the others. */
+  /** Upstreams, first the one that accepted the latest transaction before the others. */
   readonly upstreams: readonly Upstream[];
   /** The highest nonce that was accepted. */
   readonly nonce: bigint;

@@ -6,7 +6,7 @@ export const MIN_COMPARED_CALLS = 4;
 const ALONE_INTERVAL = 100;
 const FIRST_ALONE_INTERVAL = 4;
 const SERIAL_ALONE_INTERVAL = 2;
-/** From this share of the sum of its calls' times on, a batch takes as long as its calls one after the other. */
+/** Share of the sum of its calls' times from which on a batch takes as long as its calls one after the other. */
 const SERIAL_SHARE = 0.7;
 /** Pairs in a row. One may be serial because the gateway or the node paused between its two times. */
 const MIN_PAIRS = 3;

@@ -16,7 +16,7 @@ import { UpstreamFailure } from './upstream-response.ts';
 /** Bytes that are read in one step. */
 const STEP_BYTES = 65_536;
 
-/** Added to the time limit of a batch, so that each call reaches its own limit first. */
+/** Margin on the time limit of a batch, so that each call reaches its own limit first. */
 const TIMEOUT_MARGIN_MS = 100;
 
 export interface BatchOptions {
@@ -24,9 +24,9 @@ export interface BatchOptions {
   readonly deadlines: Deadlines;
   /** Compares batches with single calls. */
   readonly times: BatchTimes | undefined;
-  /** Called if the upstream rejects the batch, which had so many calls. */
+  /** Listener, called if the upstream rejects the batch, which had so many calls. */
   readonly onRejected: (calls: number) => void;
-  /** Called when it is known whether the node works on the calls of batches one after the other. */
+  /** Listener, called when it is known whether the node works on the calls of batches one after the other. */
   readonly onCompared: (isSerial: boolean) => void;
 }
 

@@ -26,7 +26,7 @@ const MAX_ITEM_CHARS = 20_000;
 class Group {
   /** The batches of this turn of the event loop that have space, by the client's batch. */
   readonly open = new Map<object, Batch>();
-  /** Undefined: batches are not compared with single calls. */
+  /** Times of batches; undefined: these are not compared with single calls. */
   readonly times: BatchTimes | undefined;
   /** The upstream works on the calls of a batch one after the other. */
   isSerial = false;

@@ -24,7 +24,7 @@ export class BodyRest {
   #failure: Failure | undefined;
   #resolveEnded!: (failure: Failure | undefined) => void;
   #wake: (() => void) | undefined;
-  /** Taken from the memory budget. */
+  /** Bytes taken from the memory budget. */
   #takenBytes: number;
   /** Bytes of them that the reader has. */
   #readBytes: number;

@@ -25,10 +25,10 @@ export class Cancelled extends Error {
  */
 export class Cancellation implements Cancellable {
   cancellationPlace = -1;
-  /** Usually there is only one at a time: it needs no set. */
+  /** First work in progress. Usually there is only one at a time: it needs no set. */
   #first: Cancellable | undefined;
   #others: InFlightSet<'cancellationPlace', Cancellable> | undefined;
-  /** Only `cancel` changes it. */
+  /** Whether the work is cancelled. Only `cancel` changes it. */
   isCancelled = false;
   /** The account whose slots and memory the work takes; undefined: the work is of Gatehouse itself, or of several accounts. */
   readonly owner: Account | undefined;

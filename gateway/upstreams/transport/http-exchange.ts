@@ -20,14 +20,14 @@ const SMALL_BYTES = 65_536;
 
 /** Smaller chunks are counted, and because each costs a microsecond or more. */
 const SMALL_CHUNK_BYTES = 256;
-/** After so many, the owner's turn of the event loop may end: undici passes on what has arrived at once, up to 2 MB. */
+/** Small chunks after which the owner's turn of the event loop may end: undici passes on what has arrived at once, up to 2 MB. */
 const MAX_SMALL_CHUNKS = 3_000;
 /** Time that they cost at most. They may have come over a long time. */
 const MAX_SMALL_CHUNKS_MS = 6;
 
 /** Larger responses may flow. */
 const FLOW_OVER_BYTES = 32_768;
-/** If the result has a bound, a response of unknown length flows after this many bytes. */
+/** Bytes after which a response of unknown length flows if the result has a bound. */
 const MAX_HELD_BYTES = 1_000_000;
 
 /** Responses with status 1xx before the response of a request: each costs as much as the head of any other. */

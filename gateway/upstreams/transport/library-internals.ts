@@ -8,8 +8,8 @@ import { loadPackage } from '../../config/load-package.ts';
  */
 
 /**
- * Only the pool: an idle gateway has 76.5 MB and is ready after 0.79 s; with the whole of undici, 80.3 MB and 0.89 s (medians
- * of 7 alternating rounds, Node 20, 2026-11-24).
+ * Parts of undici, only the pool: an idle gateway has 76.5 MB and is ready after 0.79 s; with the whole of undici, 80.3 MB and
+ * 0.89 s (medians of 7 alternating rounds, Node 20, 2026-11-24).
  */
 export const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
 export const UndiciClient = loadPackage('undici/lib/dispatcher/client.js') as typeof Client;

@@ -4,9 +4,9 @@ import { BeyondLimits, JsonReader, NotJson } from '../../json/json-reader.ts';
 import { envelopeLimits, MAX_ERROR_BYTES, MAX_MEMBERS } from '../../spec/result-bounds.ts';
 import { TooManyValues, UpstreamFailure } from './upstream-response.ts';
 
-/** From this size on, checking the bytes of a response is cheaper than parsing it (bench/steps.ts). */
+/** Size from which on checking the bytes of a response is cheaper than parsing it (bench/steps.ts). */
 export const LARGE_RESPONSE_BYTES = 8_192;
-/** Up to this size, a response is read or checked in one step, which takes up to 10 ms. */
+/** Size up to which a response is read or checked in one step, which takes up to 10 ms. */
 export const IN_STEPS_OVER_BYTES = 262_144;
 /** Bytes of one step: these, and the rest of a text, a number or white space. */
 const STEP_BYTES = 65_536;

@@ -30,11 +30,11 @@ export interface SentRequest {
   readonly slotDeadline?: number | undefined;
   /** The client's batch, or the check that needs the evidence, if the request may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
-  /** Only those of one group are sent together. */
+  /** Group of the request. Only those of one group are sent together. */
   readonly batchedGroup?: BatchedGroup | undefined;
   /** Time when the request got its slot, if it waited for one, by clock.now(). The transport sets it. */
   startedAt?: number;
-  /** Undefined: the response is collected. */
+  /** Bounds of a flow; undefined: the response is collected. */
   readonly flow?: FlowBounds | undefined;
   /** Maximum bytes of the response, if below the bound of the upstream. Only an exchange of its own observes it. */
   readonly maxBytes?: number | undefined;

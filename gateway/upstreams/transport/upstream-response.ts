@@ -11,16 +11,16 @@ export interface ResultResponse {
   readonly text?: string;
   /** The JSON text of the whole response, if the text of the result is unknown. */
   readonly envelope?: string;
-  /** Undefined: it was not verified. */
+  /** Proof of the response; undefined: it was not verified. */
   readonly proof?: Proof;
 }
 
 /** A large result that is not parsed, so that its bytes can be passed on. */
 export interface LargeResponse {
   readonly kind: 'large';
-  /** Concatenated they are the result as JSON, which is not validated yet. */
+  /** Parts that, concatenated, are the result as JSON, which is not validated yet. */
   readonly parts: readonly [Buffer, ...Buffer[]];
-  /** Undefined: it was not verified. */
+  /** Proof of the response; undefined: it was not verified. */
   readonly proof?: Proof;
   /** The bytes of the response are taken from the memory budget already. */
   readonly isReserved?: true;
@@ -39,7 +39,7 @@ export interface ErrorResponse {
   readonly status?: number;
   /** Pause of the header `Retry-After`. */
   readonly retryAfterMs?: number | undefined;
-  /** Only of an error on which upstreams agree. */
+  /** Proof, only of an error on which upstreams agree. */
   readonly proof?: Proof;
 }
 
@@ -100,7 +100,7 @@ export class UpstreamFailure extends Error {
   readonly retryAfterMs: number | undefined;
   /** The caller's time limit was shorter than the upstream's, or nothing was sent: not an upstream failure. */
   isCallerTimeout = false;
-  /** Nothing of the call was sent, so that the call is not the cause. */
+  /** Whether nothing of the call was sent, so that the call is not the cause. */
   isUnsent = false;
 
   constructor(failure: FailureClass, message: string, staleConnection = false, retryAfterMs?: number) {
@@ -151,5 +151,5 @@ export class NoFreeSlot extends UpstreamFailure {
 /** A timeout of a call that had less time than this, as at the end of a long batch, is not an upstream failure. */
 export const MIN_COUNTED_TIMEOUT_MS = 400;
 
-/** With less time left, no further attempt is made: it would time out and count against a healthy upstream. */
+/** Minimum time left for a further attempt: with less, it would time out and count against a healthy upstream. */
 export const MIN_ATTEMPT_MS = 10;

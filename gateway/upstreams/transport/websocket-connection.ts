@@ -23,14 +23,14 @@ export interface WebSocketConnectionOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly tls?: ConnectOptions['tls'];
-  /** Undefined: without a proxy. */
+  /** Connector; undefined: without a proxy. */
   readonly connector?: Connector | undefined;
   /** Limit for one response. A larger one ends the connection: ws does not deliver its start, which has the id. */
   readonly responseMaxBytes: number;
   /** Accounts responses while they arrive; undefined: they are not accounted. */
   readonly memory?: MemoryBudget | undefined;
   readonly times: ConnectionTimes;
-  /** Called with the bytes of each notification. */
+  /** Listener, called with the bytes of each notification. */
   readonly onNotification?: (body: Buffer) => void;
 }
 
@@ -45,7 +45,7 @@ export interface ConnectionTimes {
   readonly idleMs: number;
 }
 
-/** With this much unsent data, the upstream has stopped reading: the connection ends. */
+/** Unsent bytes at which the upstream has stopped reading: the connection ends. */
 const MAX_UNSENT_BYTES = 16_000_000;
 
 /** The oldest calls above this number will not get a response any more. */
@@ -265,7 +265,7 @@ export class WebSocketConnection {
     pending?.settle(response);
   }
 
-  /** After a timeout, a ping shows whether the connection is dead or only the call was slow. */
+  /** Sends a ping after a timeout: it shows whether the connection is dead or only the call was slow. */
   readonly #abandoned = ({ id }: PendingRequest<HttpResponse>, reason: Error): void => {
     this.#pending.delete(id);
     if (!this.#hasOpened) return;

@@ -17,9 +17,9 @@ export interface SubscriptionLink {
 }
 
 export interface LinkListener {
-  /** Called with every notification of the connection, also of other subscriptions. */
+  /** Handles a notification: called with every one of the connection, also of other subscriptions. */
   notified(body: Buffer): void;
-  /** Called when the connection ends. */
+  /** Handles the end of the connection: called then. */
   disconnected(): void;
 }
 
@@ -29,7 +29,7 @@ export interface UpstreamSubscriptionOptions {
   readonly params: string;
   /** Time limit of each response. */
   readonly timeoutMs: number;
-  /** Removed from notifications. */
+  /** Secrets that are removed from notifications. */
   readonly secrets: Secrets;
   /** @returns an id that no other call over the connection has */
   readonly nextId: () => number;
@@ -38,21 +38,24 @@ export interface UpstreamSubscriptionOptions {
 }
 
 export interface SubscriptionEvents {
-  /** Called when the upstream has accepted the subscription. */
+  /** Handles the start: called when the upstream has accepted the subscription. */
   started(): void;
   /** @param result of one notification */
   notified(result: unknown): void;
-  /** Called once, unless `close` was called. */
+  /** Handles the end: called once, unless `close` was called. */
   ended(): void;
 }
 
 /** A longer notification is ignored: a header has up to 64 kB, a transaction hash 66 characters. */
 const MAX_NOTIFICATION_BYTES = 128_000;
-/** So is one with more values. A header has up to 30, and some nodes add the hashes of its transactions. */
+/**
+ * Limits of a notification: one with more values is ignored too. A header has up to 30, and some nodes add the hashes of its
+ * transactions.
+ */
 const notificationLimits = { depth: MAX_DEPTH, values: 2_000 };
 /** Limit for notifications before the response to eth_subscribe. Beyond it, the subscription ends. */
 const MAX_EARLY_BYTES = 1_000_000;
-/** Each counts at least this much. */
+/** Minimum that each notification counts. */
 const MIN_EARLY_BYTES = 1_000;
 
 interface Notification {

@@ -43,7 +43,7 @@ export class WebSocketUpstream implements Transport {
   readonly slots: Gate;
   readonly #open: () => WebSocketConnection;
   readonly #listeners = new Set<LinkListener>();
-  /** Undefined: without a proxy. */
+  /** Connector; undefined: without a proxy. */
   readonly #connector: Connector | undefined;
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;

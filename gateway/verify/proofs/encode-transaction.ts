@@ -9,7 +9,7 @@ const encoders = {
   number: toNumberBytes,
   bytes: toBytes,
   flag: (value: unknown) => Uint8Array.from(value === true ? [1] : []),
-  /** Null creates a contract. */
+  /** Recipient; null creates a contract. */
   recipient: (value: unknown) => (isAbsent(value) ? new Uint8Array() : toBytes(value)),
   hashes: (value: unknown) => listOf(value, toBytes),
   access: (value: unknown) =>

@@ -2,7 +2,10 @@ import { isBytes } from '../../collections/is-bytes.ts';
 import type { JsonObject } from '../../collections/is-object.ts';
 import { keccak256 } from '../../collections/keccak.ts';
 
-/** Thrown for a value that has no encoding: its object has an unknown form. Created once, because its stack is not needed. */
+/**
+ * Error that is thrown for a value that has no encoding: its object has an unknown form. Created once, because its stack is
+ * not needed.
+ */
 export const unknownForm = new Error('unknown form');
 
 /** The result of work on an object. Undefined: the object has an unknown form. */

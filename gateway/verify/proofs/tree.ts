@@ -5,7 +5,7 @@ import { loadPackage } from '../../config/load-package.ts';
 import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { hashOf, toBytes } from './hex.ts';
 
-/** Loaded with the first proof: it costs 2 MB and 40 ms. */
+/** Package that is loaded with the first proof: it costs 2 MB and 40 ms. */
 const mpt = (): typeof Mpt => loadPackage('@ethereumjs/mpt') as typeof Mpt;
 
 /** The root of a tree without values, and the hash of no code and of an empty list. */

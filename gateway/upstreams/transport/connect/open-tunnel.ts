@@ -15,7 +15,7 @@ export interface Tunnel {
   /** The upstream; without brackets around an IPv6 address. */
   readonly host: string;
   readonly port: number;
-  /** Undefined: the connection in the tunnel has no TLS. */
+  /** Options of TLS; undefined: the connection in the tunnel has none. */
   readonly tls: SecureContextOptions | undefined;
 }
 
