@@ -30,12 +30,12 @@ interface Row {
 
 /** A heading and a table for each question. Rows in which a peer is ahead are first. */
 export function questionTables(results: readonly ScenarioResult[]): string[] {
-  const asked = (name: string): string | undefined => {
+  const questionBy = (name: string): string | undefined => {
     const scenario = scenarios.find((one) => one.name === name);
     return scenario && questionOf(scenario);
   };
   return Object.values(questions).flatMap((question) => {
-    const rows = results.filter(({ name }) => asked(name) === question).flatMap(rowsOf);
+    const rows = results.filter(({ name }) => questionBy(name) === question).flatMap(rowsOf);
     if (rows.length === 0) return [];
     const measured = new Set(rows.flatMap(({ medians }) => Object.keys(medians)));
     const first = ['direct', 'Gatehouse', ...Object.keys(peers), 'nginx'].filter((name) => measured.has(name));

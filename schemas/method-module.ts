@@ -45,7 +45,7 @@ export function methodModule(sources: Sources): string {
       2,
     )};`,
     '',
-    '/** Those of them that send transactions. */',
+    '/** Pass-through methods that send transactions. */',
     `export const passThroughSends: readonly string[] = ${JSON.stringify(
       neverOpened.flatMap(({ methods, sends }) => (sends === true ? methods : [])),
       undefined,

@@ -515,7 +515,7 @@ export class Chain<U> {
     if (before === undefined && this.#followed.head !== undefined) this.#decide(undefined, at);
   }
 
-  /** Asks the higher one of the upstream with the head and one of another group for its block at the height of the other. */
+  /** Requests the block at the lower height from the higher one of two: the upstream with the head, and one of another group. */
   #compareHeads(head: UpstreamReport<U>, onBranch: readonly UpstreamReport<U>[]): void {
     for (const other of onBranch) {
       if (other.group === head.group) continue;
@@ -571,7 +571,7 @@ export class Chain<U> {
     return selection;
   }
 
-  /** Asks an upstream that stays ahead what it has at the height of the network, if that is not known. */
+  /** Requests the block at the height of the network from an upstream that stays ahead, if that is not known. */
   #compare(known: UpstreamBlocks<U>, isAhead: boolean, linkedFrom: bigint, at: number): void {
     const number = this.#followed.head?.number;
     known.aheadSince = isAhead ? (known.aheadSince ?? at) : undefined;

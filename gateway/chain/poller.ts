@@ -36,7 +36,7 @@ export interface PolledUpstream extends HeaderSource {
   readonly circuit: { readonly isClosed: boolean };
   /** Whether it is on another chain by the last check of its chain id, which precedes the first request. */
   readonly isOnOtherChain: boolean;
-  /** Whether the upstream failed or returned an older head since its head was last polled: its node may have started anew. */
+  /** Whether the upstream failed or returned an older head since its head was last polled: its node may have restarted. */
   isHeadUncertain: boolean;
   readonly metrics: UpstreamSeries;
   /** Checks the chain id again. @returns whether it is that of the network; false also without a response. Never rejects. */

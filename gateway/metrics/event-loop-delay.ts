@@ -1,10 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Gauge, Registry } from 'prom-client';
-import { clock } from '../clock/clock.ts';
+import { clock, MAX_TIMER_MS } from '../clock/clock.ts';
 import { turnBudget } from '../event-loop/turn-budget.ts';
 
 /** Precision of prom-client's own histogram, which cannot be stopped: its timer is never due. */
-export const NEVER_MS = 2 ** 31 - 1;
+export const UNUSED_PRECISION_MS = MAX_TIMER_MS;
 /** Time after the latest work in which the histogram stays on. */
 const IN_USE_MS = 5_000;
 /** Time without a scrape after which the histogram is switched off, too. */

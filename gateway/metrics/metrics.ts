@@ -3,7 +3,7 @@ import { clock } from '../clock/clock.ts';
 import { version } from '../config/package.ts';
 import { AuditMetrics } from './audit-metrics.ts';
 import { CallMetric } from './call-metrics.ts';
-import { measureEventLoopDelay, NEVER_MS } from './event-loop-delay.ts';
+import { measureEventLoopDelay, UNUSED_PRECISION_MS } from './event-loop-delay.ts';
 import { History, type ActiveUpstream, type Availability, type CircuitState, type HistoryBucket } from './history.ts';
 import { instrumentNames, numbers, openMetric, watch, type NumberNameWith } from './instruments.ts';
 import {
@@ -50,7 +50,7 @@ let ofProcess: Registry | undefined;
 function metricsOfProcess(): Registry {
   if (ofProcess !== undefined) return ofProcess;
   ofProcess = new Registry();
-  collectDefaultMetrics({ register: ofProcess, eventLoopMonitoringPrecision: NEVER_MS });
+  collectDefaultMetrics({ register: ofProcess, eventLoopMonitoringPrecision: UNUSED_PRECISION_MS });
   measureEventLoopDelay(ofProcess);
   return ofProcess;
 }

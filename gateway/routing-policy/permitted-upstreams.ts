@@ -26,7 +26,7 @@ export class PermittedUpstreams<Upstream extends RoutedUpstream> {
     this.#permitsAll = Object.keys(route).length === 0 && all.every(({ config }) => config.methods === undefined);
   }
 
-  /** The upstreams that may get calls of the method; undefined: all. Computed anew, so calls use the list of `rulesOf`. */
+  /** The upstreams that may get calls of the method; undefined: all. Computed each time, so calls use the list of `rulesOf`. */
   candidatesOf(method: string): readonly Upstream[] | undefined {
     if (this.#permitsAll) return undefined;
     const routed = routedUpstreams(method, this.#route);

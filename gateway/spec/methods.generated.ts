@@ -1580,7 +1580,7 @@ export const neverOpened: readonly string[] = [
   "*_getFilter*"
 ];
 
-/** Those of them that send transactions. */
+/** Pass-through methods that send transactions. */
 export const passThroughSends: readonly string[] = [
   "*_send*",
   "*SendRaw*",

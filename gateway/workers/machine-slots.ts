@@ -48,7 +48,7 @@ interface Part {
 }
 
 /**
- * Divides slots among the workers of one machine, in its primary. Shares follow from what all workers need, computed anew after
+ * Divides slots among the workers of one machine, in its primary. Shares follow from what all workers need, computed again after
  * each message; a worker that needs less than its share leaves the rest to the others. So the workers never have more than the
  * limit together, and no message needs to be remembered.
  */

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { parse, sourcesIn } from './imports.ts';
 
-/** The only files that set timers: a helper, faults whose subject is a late connection, the clocks, and what measures real time. */
+/** The only files that set timers: a helper, faults whose subject is a late connection, and the clocks. */
 const timed = [
   'test/support/eventually.ts',
   'test/faults/black-hole.ts',
@@ -16,7 +16,6 @@ const timed = [
   'test/clock/simulated-clock.test.ts',
   'test/clock/elastic-clock.test.ts',
   'test/event-loop/turn-budget.test.ts',
-  'test/metrics/event-loop-delay.test.ts',
 ];
 const configs = ['vitest.config.ts'];
 const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';

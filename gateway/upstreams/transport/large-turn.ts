@@ -34,7 +34,7 @@ export class LargeTurn {
   /**
    * Takes the turn, once: bytes that were read before a pause may call it again.
    * @returns undefined if it begins at once; else a promise of whether it has not ended meanwhile
-   * @throws TimedOut at the deadline, Cancelled (rejects with it)
+   * @throws callerTimeout at the deadline, Cancelled (rejects with it)
    */
   begin(deadline: number, cancellation: Cancellation | undefined): Promise<boolean> | undefined {
     if (this.#hasBegun || this.#hasEnded) return undefined;
