@@ -1,8 +1,11 @@
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
 
-/** Compressing smaller entries costs more than it saves. */
-const COMPRESS_OVER_BYTES = 1_000;
+/**
+ * Compressing smaller entries costs more than it saves: a receipt of 1.4 kB takes 160 µs of CPU, 35 of them in the main thread, as
+ * much as the call itself (Node 20, 2026-11-30).
+ */
+const COMPRESS_OVER_BYTES = 10_000;
 
 /** Protects the memory from entries that another program wrote. */
 const MAX_DECOMPRESSED_BYTES = 16_000_000;

@@ -174,7 +174,7 @@ it('a shared block is not used if the canonical chain has another block of its n
 it.each([
   ['an empty value', ''],
   ['invalid JSON', '0x5'],
-  ['an uncompressed large value', `"${'x'.repeat(2_000)}"`],
+  ['an uncompressed large value', `"${'x'.repeat(12_000)}"`],
   ['invalid gzip data', '\u001f\u008b'],
 ])('%s in Redis is ignored and replaced', async (_, text) => {
   const { one, other } = await openTwo();
