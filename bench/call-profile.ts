@@ -94,16 +94,19 @@ Minor collections then use one thread: little survives them, and three more thre
 
 What was tried for each goal that is missed, or was until then, and what more it would take:
 
-- **eth_call, single calls and WebSocket.** Gatehouse's own code is 28 to 32 % of a call. Without any of it, a call would cost 3.9 × nginx:
-  a bare Node proxy costs 2.8, and undici, which opens, limits and ends upstream requests, most of the rest. A quarter of the own code reads the
-  client's envelope, with its checks for duplicate members. The goals take an HTTP/1.1 server and client of
-  Gatehouse's own on sockets.
-- **Batches of eth_call.** They go upstream in batches of 10, so that HTTP costs little. The rows above were measured while \`batch: auto\` had
-  switched batches off, which it no longer does after a pause. What remains is done for each call, as if it were alone: an object, a slot of
-  the key and one of the upstream, coalescing, hedging, a look into the cache, an entry in it, metrics. proxyd has one semaphore for a batch that goes
-  upstream, and neither coalescing nor hedges. Calls that wait for a slot, and the calls of a batch, had promises, closures and timers of their own; each has one object now. Less takes one
-  selection, one slot and one entry of metrics for all calls of a batch that go to one upstream.
-- **eth_getLogs of 2 MB.** nodecore's cost, 1.6 × nginx, leaves no time to read them. Gatehouse checks each name, quantity and address on the way. On 2026-11-28 two causes of a
+- **eth_call.** Its targets are met with 64 connections since 2026-11-30, over WebSocket too. With 256 connections all programs cost more in this
+  bench, Gatehouse 1.6 ×, nginx and eRPC 1.2 ×, proxyd 1.45 ×. The cause was not found: with the HTTP client of Node as load, 64 and 256 connections
+  cost the same (104 and 107 µs). Gatehouse's own code is 28 to 32 % of a call. A quarter of it reads the client's envelope, with its checks for
+  duplicate members. Less takes an HTTP/1.1 server and client of Gatehouse's own on sockets.
+- **Single calls and batches of the mix**, which the upstreams with a latency get too. More than half of its results are about final blocks. Each is
+  written to the [durable cache](../routing.md#what-is-cached), because no call repeats. In this run, gzip of each of them above 1 kB took
+  100 to 160 µs: a receipt cost 330 µs, and 125 without the durable cache. Since then results up to 10 kB are not compressed, and a receipt costs
+  190 µs (all with other programs beside them, 2026-11-30). Of the rest, SQLite takes 8 µs for a lookup and 31 for an entry.
+- **Batches of eth_call.** They go upstream in batches of 10, so that HTTP costs little. What remains is done for each call, as if it were alone: an
+  object, a slot of the key and one of the upstream, coalescing, hedging, a look into the cache, metrics. proxyd has one semaphore for a batch that
+  goes upstream, and neither coalescing nor hedges. Calls that wait for a slot, and the calls of a batch, had promises, closures and timers of their own;
+  each has one object now. Less takes one selection, one slot and one entry of metrics for all calls of a batch that go to one upstream.
+- **eth_getLogs of 2 MB.** nodecore's cost, twice that of nginx, leaves no time to read them. Gatehouse checks each name, quantity and address on the way. On 2026-11-28 two causes of a
   sixth of the time went: the error, with its stack, that ended the walk at the end of each chunk, and the general path for the strings in an
   array. The search of closing quotes reads four bytes at a time. Less takes an index of
   quotes and brackets that WebAssembly makes, 16 bytes at a time, as simdjson does.
@@ -126,8 +129,8 @@ What was tried for each goal that is missed, or was until then, and what more it
 - **300 calls per second.** A call costs four to five times as much as under full load, also through nginx (105 in place of 22 µs): each event
   wakes the process and has a turn of the event loop of its own, and the caches of the CPU are cold. The parts are those of eth_call. Reading the CPU
   time of the process, for fair turns, was 7 % of it; since 2026-11-28 that is read at most each 20 ms. The rest takes what eth_call takes.
-- **30 ms and 256 connections.** Without a limit by the core, the median is that of the upstream. One core serves 3,139 such calls per second
-  here, and peers 2,634 to 3,258: more takes [workers](../scaling.md#workers).
+- **30 ms and 256 connections.** Without a limit by the core, the median is that of the upstream. The calls are those of the mix, see above. One core
+  serves 3,734 of them per second here, and peers 4,129 to 4,417: more takes [workers](../scaling.md#workers).
 - **An upstream that works on a batch call by call** got the few calls of a batch that execute code together still, after its lookups were sent
   singly: too few to compare. Since 2026-11-28 they go singly too. In three runs after it, the median was 0.97, 1.42 (with other programs beside it) and
   1.00 × with \`batch: false\`. The 99th percentile has rounds from 0.4 to 4.6 ×, because few requests of a short round are beyond it.

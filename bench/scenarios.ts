@@ -239,6 +239,19 @@ export const scenarios: readonly Scenario[] = [
     ...{ calls: longTraces, connections: 8, maxLoadedMb: 180 },
   },
   {
+    ...{ name: 'start', title: 'start', kind: 'script', script: 'start' },
+    figures: [
+      { title: 'start to the first response', unit: 'ms', find: /Gatehouse +\| ([\d.]+) ms/, max: 600 },
+      { title: 'start, CPU', unit: 'ms', find: /Gatehouse +\| [\d.,]+ ms +\| ([\d.]+) ms/, max: 550 },
+      {
+        title: 'first 1,000 calls beside later ones, CPU',
+        unit: '× the ratio of a bare Node proxy',
+        find: /The ratio of Gatehouse is ([\d.]+)/,
+        max: 1.3,
+      },
+    ],
+  },
+  {
     ...{ name: 'flow', title: 'flow of large results', kind: 'script', script: 'flowing-results' },
     figures: [
       {
