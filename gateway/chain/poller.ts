@@ -416,8 +416,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         this.#followedAt = now;
         if (this.#timer === undefined) this.#startRound(now);
         const sentAt = now - event.sentMsAgo;
-        if (event.by === 'notification') Object.assign(polls, { notifiedAt: now, notifiedNumber: event.block.number });
-        else {
+        if (event.by === 'notification') {
+          // A reload may have added the upstream here after its subscription began.
+          this.#chain.subscribed(upstream, true);
+          Object.assign(polls, { notifiedAt: now, notifiedNumber: event.block.number });
+        } else {
           upstream.isHeadUncertain = false;
           polls.polledAt = Math.max(polls.polledAt, sentAt);
         }

@@ -10,7 +10,7 @@ export class LogLevel {
 
   readonly #onChange: (level: string) => void;
 
-  /** @param log without children yet @param onChange sends the level to the other workers */
+  /** @param log without children yet @param onChange sends the level to the primary */
   constructor(log: Log, onChange: (level: string) => void = () => undefined) {
     this.#log = log;
     this.#onChange = onChange;
@@ -33,7 +33,7 @@ export class LogLevel {
     this.#onChange(level);
   }
 
-  /** Applies the level that another worker has set. */
+  /** Applies the level that an operator has set at any worker. */
   apply(level: string): void {
     this.#log.level = level;
     for (const child of this.#children) {

@@ -169,12 +169,11 @@ export async function openGateway(
 
 function openLogLevel({ log, link }: GatewayBase): LogLevel {
   const logLevel = new LogLevel(log, (level) => {
-    link?.notify('log-level', level);
+    link?.notify('log-level', level, 'primary');
   });
   link?.on('log-level', (level: string) => {
     logLevel.apply(level);
   });
-  link?.on('current-log-level', () => logLevel.current);
   return logLevel;
 }
 
@@ -269,7 +268,7 @@ function openMemory({ settings, bounds, metrics, onClose }: Opened<typeof openSt
 
 /** Opens the networks of the files, and joins the other workers. */
 async function openNetworks(parts: Opened<typeof openMemory> & { readonly logLevel: LogLevel }) {
-  const { settings, log, link, files, configs, content, store, logLevel, onClose } = parts;
+  const { settings, log, link, files, configs, content, store, onClose } = parts;
   const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS);
   const compiled = { specs, checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const networks = new NetworkRegistry({ ...parts, ...compiled, shownParams }, files);
@@ -283,9 +282,6 @@ async function openNetworks(parts: Opened<typeof openMemory> & { readonly logLev
   // Equal calls have the same hash in all workers. Before `join`, the primary sends no response: a request would never end.
   const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
   if (secret !== undefined) shownParams.secret = secret;
-  // A worker that replaces another one takes the level of the others, which an operator may have set.
-  const [level] = (await link?.requestOthers('current-log-level', undefined)) ?? [];
-  if (typeof level === 'string' && level !== logLevel.current) logLevel.apply(level);
   await drains.open();
   return { networks, drains, shownParams };
 }

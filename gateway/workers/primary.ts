@@ -76,6 +76,11 @@ export class Primary {
     this.#ports.serve(this.router);
     const secret = random.bytes(32);
     this.router.on('secret', () => secret);
+    // All have the level that was set last, also if two operators set it at the same time.
+    this.router.on('log-level', (level: string) => {
+      options.log.level = level;
+      for (const worker of this.router.ids) this.router.notify(worker, 'log-level', level);
+    });
     this.router.on('workers', () => ({ running: this.running, ends: this.ends }));
     this.#timer = clock.setInterval(() => {
       this.#check();
@@ -177,6 +182,7 @@ export class Primary {
         this.router.add(id, (sent) => {
           sendTo(child, sent);
         });
+        this.router.notify(id, 'log-level', this.#options.log.level);
         break;
       case 'ready':
         running.isReady = true;

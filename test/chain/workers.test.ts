@@ -5,7 +5,7 @@ import type { PollTimes } from '../../gateway/chain/poll-times.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { linkedWorkers } from '../workers/linked-workers.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { follow, scriptedNode, type Followed, type ScriptedNode } from './with-heads.ts';
+import { follow, notifyHead, scriptedNode, withNewHeads, type Followed, type ScriptedNode } from './with-heads.ts';
 
 /** Pollers of one network in workers of one machine, whose upstreams are the same nodes. */
 async function inWorkers(count: number, nodes: number, times: Partial<PollTimes> = {}) {
@@ -116,4 +116,25 @@ it('a new worker learns what the others know', async () => {
   for (const event of poller.state) joining.poller.received(structuredClone(event));
   expect(joining.poller.view.number).toBe(chain.number + 1n);
   expect(joining.poller.view.newestServed).toBe(chain.number + 1n);
+});
+
+it('a worker that reloads after the subscription to a new upstream began knows of it by the next head', async () => {
+  const chain = new ScriptedChain();
+  const { links } = await linkedWorkers(2);
+  const [peers, otherPeers] = links.map((link) => new ChainPeers(link, 'test', 7));
+  const polling = await withNewHeads(chain, { silenceMs: 60_000, ...(peers && { peers }) });
+  const addresses = [{ url: polling.node.url, webSocketUrl: polling.feed.url }];
+  const other = follow(addresses, { silenceMs: 60_000, ...(otherPeers && { peers: otherPeers }) });
+  links[1]?.on(chainTopics.event, ({ event }: ChainMessage) => {
+    other.poller.received(event);
+  });
+  const isSubscribed = ({ poller, upstreams: [upstream] }: Followed): boolean =>
+    poller.view.upstreams.get(upstream as never)?.isSubscribed === true;
+  other.poller.replaceUpstreams([]);
+  await polling.watch();
+  await eventually(() => isSubscribed(polling));
+  other.poller.replaceUpstreams(other.upstreams);
+  chain.mine();
+  notifyHead(polling.feed, chain);
+  await eventually(() => isSubscribed(other) && other.poller.view.number === chain.number);
 });

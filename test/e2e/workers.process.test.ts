@@ -48,6 +48,8 @@ beforeEach(async () => {
 const served = (): Promise<number> =>
   gateway.valueOf('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' });
 
+const levels = (): Promise<unknown[]> => onAll(async () => (await gateway.admin('/log-level')).level);
+
 describe('two workers', () => {
   it('serve one port, and are one gateway on the metrics page', async () => {
     const before = await served();
@@ -138,16 +140,7 @@ describe('two workers', () => {
 
   it('have the log level of the admin API', async () => {
     await gateway.admin('/log-level', { level: 'debug' }, 'PATCH');
-    await eventually(async () => {
-      const levels = await onAll(async () => {
-        const response = await fetch(`${gateway.ops}/admin/log-level`, {
-          headers: { authorization: `Bearer ${adminToken}`, connection: 'close' },
-        });
-        return ((await response.json()) as { level: string }).level;
-      });
-      return levels.every((level) => level === 'debug');
-    });
-    await gateway.admin('/log-level', { level: 'info' }, 'PATCH');
+    await eventually(async () => (await levels()).every((level) => level === 'debug'));
   });
 });
 
@@ -195,6 +188,9 @@ describe('a worker that ends', long, () => {
     await eventually(() => !gateway.workers.includes(hung), 30_000);
     await eventually(bothListen, START_MS);
     expect(await gateway.valueOf('gatehouse_worker_ends_total', { reason: 'hung' })).toBe(1);
+    // The new worker has the level that an operator has set before.
+    expect(new Set(await levels())).toEqual(new Set(['debug']));
+    await gateway.admin('/log-level', { level: 'info' }, 'PATCH');
     expect((await onAll(() => gateway.storage())).every(({ result }) => result === word)).toBe(true);
   });
 });
