@@ -11,7 +11,10 @@ const time = simulateTime();
 it('a key set in another order is the same, so that cached tokens are not verified again', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-reordered-keys-'));
   const file = join(folder, 'jwks.json');
-  const [one, other] = [{ kty: 'EC', kid: 'one' }, { kty: 'EC', kid: 'other' }] as const;
+  const [one, other] = [
+    { kty: 'EC', kid: 'one' },
+    { kty: 'EC', kid: 'other' },
+  ] as const;
   writeFileSync(file, JSON.stringify({ keys: [one, other] }));
   const keys = new IssuerKeys(file, 0, pino({ level: 'silent' }));
   onTestFinished(() => {
