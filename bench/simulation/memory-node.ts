@@ -102,7 +102,7 @@ export class MemoryNode implements ChainServer, Transport, SubscriptionLink {
     // Without a response, it ends at its deadline.
     if (fault !== undefined) return;
     this.#connect();
-    const call = JSON.parse(pending.body) as RpcCall;
+    const call = JSON.parse(pending.request.body) as RpcCall;
     const body = Buffer.from(JSON.stringify(this.#nodes.respondTo(call, 'gateway', this.#subscriptions)));
     await clock.sleep(responseDelayMs(this.#random));
     if (this.#fault === undefined && this.#inFlight.delete(pending)) pending.settle({ status: 200, body });

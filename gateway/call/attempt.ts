@@ -99,10 +99,9 @@ async function outcomeAt(
   const batchedGroup = batch && batchedGroupOf(call);
   const clientBatch = batchedGroup && batch;
   const flow = flowOf(call);
-  const largeTurn = upstream.largeTurns.turnOf(cancellation?.owner);
   const options: SendOptions = {
     ...{ deadline, timeoutMs, runsCode: runsCode(method), cancellation, reservation, clientBatch, batchedGroup, flow },
-    largeTurn,
+    turns: upstream.largeTurns,
   };
   let outcome: Outcome;
   let receivedAt: number;
@@ -110,7 +109,7 @@ async function outcomeAt(
     const sending = upstream.send(method.name, text, options);
     upstream.concurrency.watch({ method, owner: cancellation?.owner, startedAt }, sending);
     const response = await sending;
-    receivedAt = clock.now();
+    receivedAt = clock.now() - (options.largeTurn?.waitedMs ?? 0);
     if (response.kind === 'flowing') {
       recordConcurrency(call, upstream, false, options.startedAt ?? startedAt);
       recordFlow(call, upstream, response, startedAt);
@@ -120,12 +119,12 @@ async function outcomeAt(
       response.kind === 'large' && response.parts[0].length > IN_STEPS_OVER_BYTES
         ? await normaliseLarge(call, upstream, params, response, options)
         : normalise(method, params, response);
-    largeTurn?.end();
+    options.largeTurn?.end();
     outcome = upstream.withoutSecrets(normalised);
     const isRefused = !outcome.final && outcome.failure === 'rate';
     recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt, receivedAt);
   } catch (error) {
-    largeTurn?.end();
+    options.largeTurn?.end();
     if (error instanceof UpstreamFailure && !error.isCallerTimeout) {
       const { failure } = error;
       if (failure === 'rate' || failure === 'slow' || error instanceof TimedOut)

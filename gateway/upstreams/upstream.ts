@@ -21,7 +21,7 @@ import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
 import type { BodyRest } from './transport/body-rest.ts';
 import type { FlowingResponse, FlowingResult, ResultReader } from './transport/flowing-result.ts';
-import { LargeTurns, type LargeTurn } from './transport/large-turn.ts';
+import { largeTurns, type TurnTaker } from './transport/large-turn.ts';
 import { UnreadResult } from './transport/unread-result.ts';
 import { readFlowing, readInSteps, readResponse } from './transport/read-response.ts';
 import {
@@ -75,7 +75,7 @@ const LARGE_PARAMS_CHARS = 100_000;
 const COLLECT_MS = 600_000;
 
 /** How a call is sent. */
-export interface SendOptions {
+export interface SendOptions extends TurnTaker {
   /** Deadline of the call, by clock.now(). */
   readonly deadline: number;
   /** Time of the method; undefined: the upstream's. */
@@ -88,8 +88,6 @@ export interface SendOptions {
   readonly cancellation?: Cancellation | undefined;
   /** Reservation of the bytes of a large response while it waits for its turn and is read. */
   readonly reservation?: Reservation | undefined;
-  /** Turn of a large response among those of its owner, which the caller ends. Undefined: it waits for no other one. */
-  readonly largeTurn?: LargeTurn | undefined;
   /** The client's batch, if the call may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
   readonly batchedGroup?: BatchedGroup | undefined;
@@ -125,7 +123,7 @@ export class Upstream {
   readonly blocks: AvailableBlocks;
   readonly limits: UpstreamLimits | undefined;
   readonly concurrency: ConcurrencyLimit;
-  readonly largeTurns = new LargeTurns();
+  readonly largeTurns = largeTurns();
   readonly metrics: UpstreamMetrics;
   readonly #options: UpstreamOptions;
   readonly #secrets: Secrets;
@@ -206,7 +204,7 @@ export class Upstream {
    * @throws UpstreamFailure, Cancelled (rejects with it)
    */
   async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse | FlowingResponse> {
-    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch, batchedGroup, largeTurn } = options;
+    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch, batchedGroup } = options;
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const sentAt = clock.now();
     this.limits?.beginRequest(sentAt);
@@ -224,7 +222,8 @@ export class Upstream {
       const maxBytes = maxResponseBytes(method);
       // V8 takes 1 µs for a spread with further members.
       const sent: SentRequest = {
-        ...{ id, body, deadline: sentDeadline, slotDeadline, clientBatch, batchedGroup, flow, maxBytes, largeTurn },
+        ...{ id, body, deadline: sentDeadline, slotDeadline, clientBatch, batchedGroup, flow, maxBytes },
+        turnTaker: options,
       };
       let received = await this.#options.transport.send(sent, cancellation);
       options.startedAt = sent.startedAt;
@@ -242,7 +241,7 @@ export class Upstream {
           ? readResponse(received, id, this.#secretsFor(method, received.body))
           : await this.#readInTurn(received, id, method, options);
       this.#respondedAt = clock.now();
-      this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
+      this.metrics.succeeded((this.#respondedAt - sentAt - (options.largeTurn?.waitedMs ?? 0)) / 1000);
       return response;
     } catch (error) {
       rest?.close();

@@ -27,7 +27,8 @@ export class IssuerKeys {
   readonly #log: Log;
   readonly #timer: Timer;
   #keys: JWTVerifyGetKey | undefined;
-  #text = '';
+  /** JSON of each key, sorted: servers return them in changing order. */
+  #sorted = '';
   #loadedAt = -Infinity;
   #triedAt = -Infinity;
   #isFailing = false;
@@ -77,9 +78,13 @@ export class IssuerKeys {
   async #loadNow(): Promise<void> {
     this.#triedAt = clock.now();
     try {
-      const text = await this.#read();
-      if (text !== this.#text) this.#keys = jose().createLocalJWKSet(JSON.parse(text) as JSONWebKeySet);
-      this.#text = text;
+      const keySet = JSON.parse(await this.#read()) as JSONWebKeySet;
+      const sorted = keySet.keys
+        .map((key) => JSON.stringify(key))
+        .sort()
+        .join();
+      if (sorted !== this.#sorted) this.#keys = jose().createLocalJWKSet(keySet);
+      this.#sorted = sorted;
       this.#loadedAt = this.#triedAt;
       if (this.#isFailing) this.#log.info('the keys of the token issuer can be read again');
       this.#isFailing = false;

@@ -92,7 +92,10 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   const readBody = json({ limit: BODY_MAX_BYTES, type: () => true });
   for (const { id: operationId, verb, path, role, checkBody, readQuery } of operations) {
     if (operationId === 'document') {
-      router.get(path, (_request, response) => response.type('json').send(text));
+      router.get(path, (request, response) => {
+        readQuery(request.query);
+        response.type('json').send(text);
+      });
       continue;
     }
     const handler = adminOperations[operationId];
@@ -104,7 +107,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
     router[verb](path, checkRole, readBody, async (request: Request<PathParams>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
-      const query = readQuery?.(request.query) ?? {};
+      const query = readQuery(request.query);
       const { token, address } = response.locals as AdminCaller;
       const by = `admin API, ${token.name}, ${address}`;
       const manager = new KeyManager(keys, plans, methodNames, by);

@@ -36,8 +36,8 @@ export interface Operation {
   readonly role: AdminRole;
   /** Check that adds the defaults of the document to a body; undefined: the operation has no body. @throws AdminError */
   readonly checkBody: Check | undefined;
-  /** The values of a query, with defaults; undefined: the operation has no parameters in its query. @throws AdminError */
-  readonly readQuery: ((query: Texts) => Readonly<Record<string, unknown>>) | undefined;
+  /** The values of a query, with defaults. @throws AdminError */
+  readonly readQuery: (query: Texts) => Readonly<Record<string, unknown>>;
 }
 
 type Check = (given: unknown) => void;
@@ -98,7 +98,7 @@ export function readAdminApi(): { text: string; operations: readonly Operation[]
             operation.requestBody === undefined
               ? undefined
               : checkOf({ $ref: `admin#/${pointer}/requestBody/content/application~1json/schema` }),
-          readQuery: parameters.length === 0 ? undefined : queryReader(parameters, checkOf),
+          readQuery: queryReader(parameters, checkOf),
         },
       ];
     }),
@@ -145,7 +145,8 @@ function toAdminError(error: ErrorObject | undefined): AdminError {
     const field = memberPath(name);
     // `rules` is the former name.
     const hint =
-      suggest(path === '' && name === 'rules' ? 'permissions' : name, known) || `: expected ${known.join(', ')}`;
+      suggest(path === '' && name === 'rules' ? 'permissions' : name, known) ||
+      `: expected ${known.join(', ') || 'no parameters'}`;
     return new AdminError(400, `${field} is not known${hint}`, { field });
   }
   const { title = 'something else' } = parentSchema as { title?: string };

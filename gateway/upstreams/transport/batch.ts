@@ -67,8 +67,8 @@ export class Batch {
     else if (size > 1) void this.#sendTogether();
   }
 
-  readonly #abandoned = ({ id }: PendingRequest<HttpResponse>): void => {
-    this.#pending.delete(id);
+  readonly #abandoned = ({ request }: PendingRequest<HttpResponse>): void => {
+    this.#pending.delete(request.id);
     if (this.#pending.size === 0) this.#cancellation.cancel();
   };
 
@@ -88,9 +88,9 @@ export class Batch {
   async #sendAllAlone(): Promise<void> {
     const { times } = this.#options;
     const alone = times?.alone;
-    const nodeTimes = Array.from(this.#pending.values(), async (request) => {
-      const response = this.#http.post(request, request.cancellation);
-      request.settle(response);
+    const nodeTimes = Array.from(this.#pending.values(), async (pending) => {
+      const response = this.#http.post(pending.request, pending.cancellation);
+      pending.settle(response);
       const { status, nodeMs } = await response;
       return status === 200 ? nodeMs : NaN;
     });
@@ -102,7 +102,8 @@ export class Batch {
 
   /** Sends each request that has no response yet alone. */
   #sendRestAlone(): void {
-    for (const request of this.#pending.values()) request.settle(this.#http.post(request, request.cancellation));
+    for (const pending of this.#pending.values())
+      pending.settle(this.#http.post(pending.request, pending.cancellation));
     this.#pending.clear();
   }
 
@@ -117,7 +118,7 @@ export class Batch {
       const { times, onCompared } = this.#options;
       const sent = this.#pending.size;
       const alone = times?.alone;
-      const body = `[${Array.from(this.#pending.values(), (request) => request.body).join()}]`;
+      const body = `[${Array.from(this.#pending.values(), ({ request }) => request.body).join()}]`;
       const deadline = Math.max(this.#lastDeadline, clock.now()) + TIMEOUT_MARGIN_MS;
       const response = await this.#http.post({ body, deadline }, this.#cancellation);
       const isComplete = await this.#handleResponse(response, sent);
@@ -162,8 +163,9 @@ export class Batch {
 
   /** Sends the first request alone. @returns whether the upstream responds to it, with a status that does not concern it */
   async #succeedsAlone(): Promise<boolean> {
-    const [request] = this.#pending.values();
-    if (request === undefined) return false;
+    const [pending] = this.#pending.values();
+    if (pending === undefined) return false;
+    const { request } = pending;
     try {
       const response = await this.#http.post(request, this.#cancellation);
       this.#settle(request.id, response);

@@ -10,7 +10,7 @@ import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { BodyRest, type Failure } from './body-rest.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
-import { TURN_OVER_BYTES, type LargeTurn } from './large-turn.ts';
+import { LargeTurn, TURN_OVER_BYTES, type TurnTaker } from './large-turn.ts';
 import { callerTimeout, ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 
 /** A smaller response is never rejected: it may be the hash of a transaction that has been sent. */
@@ -80,6 +80,18 @@ export interface FlowBounds {
   mayBegin(): boolean;
 }
 
+/** How the response of one request is received. */
+export interface ResponseOptions {
+  /** Deadline for the last byte of the response, by clock.now(). The wait for a slot counts. */
+  readonly deadline: number;
+  /** Bounds of a flow; undefined: the response is collected. */
+  readonly flow?: FlowBounds | undefined;
+  /** Maximum bytes of the response, if below the bound of the upstream. Only an exchange of its own observes it. */
+  readonly maxBytes?: number | undefined;
+  /** Taker of the turn, if the response becomes large. Undefined: it waits for no other one. */
+  readonly turnTaker?: TurnTaker | undefined;
+}
+
 /** Receives one response from undici's events, with a time limit and a size limit. It is collected, unless it may flow. */
 export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Timed {
   readonly #resolve: (response: TimedResponse) => void;
@@ -109,29 +121,24 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #takenBytes = 0;
   /** The response flows when it has more bytes than these. */
   #flowOverBytes = Infinity;
-  readonly #flow: FlowBounds | undefined;
+  readonly #options: ResponseOptions;
   #rest: BodyRest | undefined;
-  readonly #turn: LargeTurn | undefined;
   #hasWaited = false;
 
   constructor(
     resolve: (response: TimedResponse) => void,
     reject: (reason: Failure) => void,
+    options: ResponseOptions,
     bounds: ResponseBounds,
-    deadline: number,
     deadlines: Deadlines,
     cancellation: Cancellation | undefined,
-    flow: FlowBounds | undefined,
-    maxBytes: number | undefined,
-    turn: LargeTurn | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#bounds = bounds;
-    this.#maxBytes = Math.min(maxBytes ?? Infinity, bounds.responseMaxBytes);
-    this.#flow = flow;
-    this.#turn = turn;
-    this.deadline = deadline;
+    this.#options = options;
+    this.#maxBytes = Math.min(options.maxBytes ?? Infinity, bounds.responseMaxBytes);
+    this.deadline = options.deadline;
     this.#deadlines = deadlines;
     deadlines.add(this);
     this.#cancellation = cancellation;
@@ -172,7 +179,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     if (statusCode >= 400) this.#retryAfter = headers['retry-after'];
     const { 'content-length': length } = headers;
     if (length !== undefined) this.#contentLength = Number(length);
-    if (this.#flow !== undefined && statusCode === 200) this.#flowOverBytes = this.#flowStart(this.#flow.maxBytes);
+    const { flow } = this.#options;
+    if (flow !== undefined && statusCode === 200) this.#flowOverBytes = this.#flowStart(flow.maxBytes);
   }
 
   /** Number of bytes from which on a response flows. Infinity: it is collected, because it may be beyond a bound. */
@@ -206,16 +214,16 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     this.#takenBytes += chunk.length;
     this.#collected.add(chunk);
     if (bytes > this.#flowOverBytes && bytes !== this.#contentLength) this.#tryFlow();
-    else if (bytes > TURN_OVER_BYTES) this.#beginTurn(controller);
+    else if (bytes > TURN_OVER_BYTES && !this.#hasWaited) this.#beginTurn(controller);
   }
 
   /** Waits for the earlier large responses of the owner. The rest of this one stays in its connection meanwhile. */
   #beginTurn(controller: Dispatcher.DispatchController): void {
-    const turn = this.#turn?.begin(this.deadline, this.#cancellation);
-    if (turn === undefined) return;
+    const { begun } = LargeTurn.of(this.#options.turnTaker, this.deadline, this.#cancellation) ?? {};
+    if (begun === undefined) return;
     this.#hasWaited = true;
     controller.pause();
-    turn.then(
+    begun.then(
       (hasBegun) => {
         if (hasBegun) controller.resume();
       },
@@ -240,7 +248,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   /** Passes on what has arrived, if that may be. Its bytes, and those that follow, are released by the reader. */
   #tryFlow(): void {
     this.#flowOverBytes = Infinity;
-    if (this.#flow?.mayBegin() !== true) return;
+    if (this.#options.flow?.mayBegin() !== true) return;
     const { memory } = this.#bounds;
     const account = this.#owner;
     this.#rest = new BodyRest(

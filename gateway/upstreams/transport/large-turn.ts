@@ -7,51 +7,61 @@ import { callerTimeout } from './upstream-response.ts';
 /** A larger response takes a turn. Most blocks and lists are smaller: a key gets many of them at once. */
 export const TURN_OVER_BYTES = 2_000_000;
 
-/** Large responses of an upstream to each owner: one at a time arrives, or waits for its check. */
-export class LargeTurns {
-  readonly #gate = new Gate({ slots: Infinity, perOwner: 1, rejection: callerTimeout });
+/** Turns of the large responses of an upstream to each owner: one at a time arrives, or waits for its check. */
+export function largeTurns(): Gate {
+  return new Gate({ slots: Infinity, perOwner: 1, rejection: callerTimeout });
+}
 
-  /** Turn of a call, which must end. Undefined: its response waits for no other one. */
-  turnOf(owner: Account = gatehouse): LargeTurn | undefined {
-    return owner === gatehouse ? undefined : new LargeTurn(this.#gate, owner);
-  }
+/** A request whose sender ends the turn of its response. */
+export interface TurnTaker {
+  /** Undefined: its response waits for no other one. */
+  readonly turns?: Gate | undefined;
+  /** Turn of its response, when that has become large. */
+  largeTurn?: LargeTurn | undefined;
 }
 
 /** Turn of one large response among those of its owner. */
 export class LargeTurn {
+  /**
+   * Start of the turn: whether it has not ended meanwhile. Rejects with callerTimeout or Cancelled. Undefined: it began at once.
+   */
+  readonly begun: Promise<boolean> | undefined;
+  /** Time for which it has waited. */
+  waitedMs = 0;
   readonly #gate: Gate;
   readonly #owner: Account;
-  #hasBegun = false;
+  #hasSlot: boolean;
   #hasEnded = false;
-  /** The wait for the turn. Defined from then on. */
-  #waiting: Promise<boolean> | undefined;
 
-  constructor(gate: Gate, owner: Account) {
+  constructor(gate: Gate, deadline: number, cancellation: Cancellation | undefined) {
     this.#gate = gate;
-    this.#owner = owner;
+    this.#owner = cancellation?.owner ?? gatehouse;
+    this.#hasSlot = gate.tryEnter(this.#owner);
+    if (!this.#hasSlot) this.begun = this.#wait(deadline, cancellation);
   }
 
-  /**
-   * Takes the turn, once: bytes that were read before a pause may call it again.
-   * @returns undefined if it begins at once; else a promise of whether it has not ended meanwhile
-   * @throws callerTimeout at the deadline, Cancelled (rejects with it)
-   */
-  begin(deadline: number, cancellation: Cancellation | undefined): Promise<boolean> | undefined {
-    if (this.#hasBegun || this.#hasEnded) return undefined;
-    if (this.#waiting !== undefined) return this.#waiting;
-    this.#hasBegun = this.#gate.tryEnter(this.#owner);
-    return this.#hasBegun ? undefined : (this.#waiting = this.#wait(deadline, cancellation));
+  /** Takes the turn of a response that has become large, once. @returns undefined: it has none */
+  static of(
+    taker: TurnTaker | undefined,
+    deadline: number,
+    cancellation: Cancellation | undefined,
+  ): LargeTurn | undefined {
+    if (taker?.turns === undefined) return undefined;
+    return (taker.largeTurn ??= new LargeTurn(taker.turns, deadline, cancellation));
   }
 
   async #wait(deadline: number, cancellation: Cancellation | undefined): Promise<boolean> {
-    await this.#gate.wait(this.#owner, deadline - clock.now(), cancellation);
-    if (this.#hasEnded) this.#gate.leave(this.#owner);
-    this.#hasBegun = !this.#hasEnded;
-    return this.#hasBegun;
+    const startedAt = clock.now();
+    await this.#gate.wait(this.#owner, deadline - startedAt, cancellation);
+    this.waitedMs = clock.now() - startedAt;
+    this.#hasSlot = true;
+    if (this.#hasEnded) this.end();
+    return !this.#hasEnded;
   }
 
   end(): void {
-    if (this.#hasBegun && !this.#hasEnded) this.#gate.leave(this.#owner);
     this.#hasEnded = true;
+    if (this.#hasSlot) this.#gate.leave(this.#owner);
+    this.#hasSlot = false;
   }
 }

@@ -7,8 +7,7 @@ import { TimedOut } from './upstream-response.ts';
 export class PendingRequest<Response> implements Cancellable, Timed {
   deadlinePlace = -1;
   cancellationPlace = -1;
-  readonly id: number;
-  readonly body: string;
+  readonly request: SentRequest;
   readonly deadline: number;
   readonly response: Promise<Response>;
   readonly cancellation: Cancellation | undefined;
@@ -19,14 +18,13 @@ export class PendingRequest<Response> implements Cancellable, Timed {
 
   /** @param onAbandoned called when it ends without a response, by its deadline or by cancellation */
   constructor(
-    { id, body, deadline }: SentRequest,
+    request: SentRequest,
     cancellation: Cancellation | undefined,
     deadlines: Deadlines,
     onAbandoned: (request: PendingRequest<Response>, reason: Error) => void,
   ) {
-    this.id = id;
-    this.body = body;
-    this.deadline = deadline;
+    this.request = request;
+    this.deadline = request.deadline;
     this.cancellation = cancellation;
     this.#deadlines = deadlines;
     this.#onAbandoned = onAbandoned;

@@ -1,8 +1,7 @@
 import type { Gate } from '../../admission/gate.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
-import type { FlowBounds, HttpResponse } from './http-exchange.ts';
-import type { LargeTurn } from './large-turn.ts';
+import type { HttpResponse, ResponseOptions } from './http-exchange.ts';
 
 export interface ConnectionEvents {
   /** A connection was opened. @param isOnly no other one is open */
@@ -20,12 +19,10 @@ export type WithoutBatches = 'rejected' | 'serial';
 export type BatchedGroup = 'lookup' | 'execution' | 'header' | 'block';
 
 /** One JSON-RPC request for an upstream. */
-export interface SentRequest {
+export interface SentRequest extends ResponseOptions {
   /** The id in the body. */
   readonly id: number;
   readonly body: string;
-  /** Deadline for the last byte of the response, by clock.now(). The wait for a slot counts. */
-  readonly deadline: number;
   /** End of the wait for a slot. Undefined: `deadline`. */
   readonly slotDeadline?: number | undefined;
   /** The client's batch, or the check that needs the evidence, if the request may be sent in a batch with others of it. */
@@ -34,12 +31,6 @@ export interface SentRequest {
   readonly batchedGroup?: BatchedGroup | undefined;
   /** Time when the request got its slot, if it waited for one, by clock.now(). The transport sets it. */
   startedAt?: number;
-  /** Bounds of a flow; undefined: the response is collected. */
-  readonly flow?: FlowBounds | undefined;
-  /** Maximum bytes of the response, if below the bound of the upstream. Only an exchange of its own observes it. */
-  readonly maxBytes?: number | undefined;
-  /** Turn of a large response among those of its owner. Undefined: it waits for no other one. */
-  readonly largeTurn?: LargeTurn | undefined;
 }
 
 /** Sends requests to an upstream over HTTP or WebSocket. */

@@ -175,7 +175,7 @@ export class WebSocketConnection {
 
   #handleOpen(): void {
     this.#hasOpened = true;
-    for (const { body } of this.#pending.values()) this.#socket.send(body);
+    for (const { request } of this.#pending.values()) this.#socket.send(request.body);
     this.#heartbeat = clock.setInterval(() => {
       const isIdle = this.#pending.size === 0 && clock.now() - this.#usedAt >= this.#times.idleMs;
       if (isIdle) this.#socket.close(1000);
@@ -266,7 +266,7 @@ export class WebSocketConnection {
   }
 
   /** Sends a ping after a timeout: it shows whether the connection is dead or only the call was slow. */
-  readonly #abandoned = ({ id }: PendingRequest<HttpResponse>, reason: Error): void => {
+  readonly #abandoned = ({ request: { id } }: PendingRequest<HttpResponse>, reason: Error): void => {
     this.#pending.delete(id);
     if (!this.#hasOpened) return;
     this.#abandonedIds.add(id);

@@ -256,6 +256,14 @@ describe('the admin API rejects', () => {
     expect((await sendRequest('GET', `/admin/keys/${id}/usage?days=91`)).body).toEqual({
       error: { field: 'days', message: 'days: expected a whole number from 1 to 90' },
     });
+    for (const path of ['openapi.json', 'networks', 'choices', `keys/${id}`]) {
+      const { status, body } = await sendRequest('GET', `/admin/${path}?team=a`);
+      expect([path, status, body]).toEqual([
+        path,
+        400,
+        { error: { field: 'team', message: 'team is not known: expected no parameters' } },
+      ]);
+    }
     expect((await sendRequest('PATCH', `/admin/keys/${id}`, {})).body).toEqual({
       error: { message: 'the body: expected an object with name, permissions or secret' },
     });
