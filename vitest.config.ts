@@ -2,7 +2,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { failedLast } from './test/support/failed-last.ts';
 import { onPath } from './test/support/find-program.ts';
 import { programs } from './test/support/programs.ts';
-import { propertyTests, simulatedTests, unitTests } from './test/unit/unit-tests.ts';
+import { longTests, propertyTests, simulatedTests, unitTests } from './test/unit/unit-tests.ts';
 
 const units = unitTests.filter((file) => !simulatedTests.includes(file));
 /** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
@@ -12,9 +12,13 @@ const processes = ['test/**/*.process.test.ts'];
 const globalSetup = ['test/support/global-setup.ts'];
 const withChromium = [...globalSetup, 'test/pages/install-chromium.ts'];
 const redisTests = 'test/**/*.redis{,.process}.test.ts';
-/** A worker imports the gateway once, for all its files. */
+/** What takes seconds, and seldom finds a defect that no other test finds. */
+const longFiles = 'test/**/*.long{,.redis}{,.process}.test.ts';
+const packages = '**/node_modules/**';
+/** A worker imports the gateway once, for all its files. Fewer collections, in the thread of the tests: a ninth of the CPU. */
 const gateway = {
   isolate: false,
+  execArgv: ['--max-semi-space-size=32', '--single-threaded-gc'],
   globalSetup,
   setupFiles: ['test/support/elastic-time.ts', 'test/support/whole-day.ts', 'test/support/clean-up.ts'],
 };
@@ -34,6 +38,8 @@ const others: Record<string, NonNullable<TestProjectInlineConfiguration['test']>
   hours: { maxWorkers: 2 },
   // The first compilation of alloy.
   languages: { globalSetup, maxWorkers: 1, testTimeout: 600_000, hookTimeout: 3_600_000 },
+  // Some install a clock of their own, whose time stays in the state of a process.
+  long: { ...gateway, isolate: true, include: longTests, maxWorkers: 2 },
   // Go builds geth.
   nodes: { maxWorkers: 1, testTimeout: 300_000, hookTimeout: 1_000_000 },
   pages: { globalSetup: withChromium, isolate: false, maxWorkers: 3 },
@@ -41,7 +47,7 @@ const others: Record<string, NonNullable<TestProjectInlineConfiguration['test']>
   programs: { ...gateway, maxWorkers: 1, hookTimeout: 300_000 },
   properties: { ...gateway, include: propertyTests, maxWorkers: 2 },
   recipes: { maxWorkers: 1, testTimeout: 1_800_000, hookTimeout: 600_000 },
-  redis: { ...gateway, include: [redisTests], maxWorkers: 1 },
+  redis: { ...gateway, include: [redisTests], exclude: [longFiles, packages], maxWorkers: 1 },
   // zksync-ethers does not catch the rejection of its own network detection.
   rejections: {
     ...clients,
@@ -52,7 +58,7 @@ const others: Record<string, NonNullable<TestProjectInlineConfiguration['test']>
 };
 
 const own = Object.keys(others).filter((name) => name !== 'redis' && name !== 'rejections');
-const excluded = [...own.map((name) => `test/${name}/**`), '**/node_modules/**'];
+const excluded = [...own.map((name) => `test/${name}/**`), longFiles, packages];
 /** Set by `npm run test:all`. */
 const named = process.env['TESTS'];
 if (named === undefined && onPath(programs.redis.names) === undefined) {
@@ -97,8 +103,8 @@ export default defineConfig({
     // `expect.poll` waits 1 s by default, which a loaded machine exceeds.
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
     reporters: ['default', failedLast],
-    // Tests mostly wait for processes and time.
-    maxWorkers: 4,
+    // Tests with a gateway wait for processes and time in three quarters of their time.
+    maxWorkers: 8,
     // Ends tests that hang. Each test has its own limits; those that start processes take 20 s on a loaded machine.
     testTimeout: 60_000,
     hookTimeout: 60_000,
