@@ -5,10 +5,10 @@ import { programs } from './test/support/programs.ts';
 import { longTests, propertyTests, simulatedTests, unitTests } from './test/unit/unit-tests.ts';
 
 const units = unitTests.filter((file) => !simulatedTests.includes(file));
-/** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
-const alone = ['test/limits/lost-count.redis.test.ts', 'test/upstreams/health/provoked-failures.test.ts'];
+/** What they expect of memory or time does not hold beside many other tests on a slow machine. */
+const sensitive = ['test/limits/lost-count.redis.test.ts', 'test/upstreams/health/provoked-failures.test.ts'];
 /** What they test is the process: start, signals, workers, memory, installation. Two at a time, after all others. */
-const processes = ['test/**/*.process.test.ts'];
+const processes = ['test/**/*.process.test.ts', ...sensitive];
 const globalSetup = ['test/support/global-setup.ts'];
 const withChromium = [...globalSetup, 'test/pages/install-chromium.ts'];
 const redisTests = 'test/**/*.redis{,.process}.test.ts';
@@ -81,18 +81,14 @@ const projectsOfTest = [
       ...gateway,
       name: 'gateway',
       include: ['test/**/*.test.ts'],
-      exclude: [...units, ...simulatedTests, ...alone, ...processes, ...excluded],
+      exclude: [...units, ...simulatedTests, ...processes, ...excluded],
     },
-  },
-  {
-    extends: true,
-    test: { ...gateway, name: 'alone', include: alone, exclude: excluded, maxWorkers: 1, sequence: { groupOrder: 1 } },
   },
   {
     extends: true,
     test: {
       ...gateway,
-      ...{ name: 'process', include: processes, exclude: excluded, maxWorkers: 2, sequence: { groupOrder: 2 } },
+      ...{ name: 'process', include: processes, exclude: excluded, maxWorkers: 2, sequence: { groupOrder: 1 } },
     },
   },
 ] satisfies TestProjectInlineConfiguration[];
