@@ -2,19 +2,23 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { failedLast } from './test/support/failed-last.ts';
 import { onPath } from './test/support/find-program.ts';
 import { programs } from './test/support/programs.ts';
-import { propertyTests, simulatedTests, unitTests } from './test/unit/unit-tests.ts';
+import { longTests, propertyTests, simulatedTests, unitTests } from './test/unit/unit-tests.ts';
 
 const units = unitTests.filter((file) => !simulatedTests.includes(file));
-/** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
-const alone = ['test/limits/lost-count.redis.test.ts', 'test/upstreams/health/provoked-failures.test.ts'];
+/** What they expect of memory or time does not hold beside many other tests on a slow machine. */
+const sensitive = ['test/limits/lost-count.redis.test.ts', 'test/upstreams/health/provoked-failures.test.ts'];
 /** What they test is the process: start, signals, workers, memory, installation. Two at a time, after all others. */
-const processes = ['test/**/*.process.test.ts'];
+const processes = ['test/**/*.process.test.ts', ...sensitive];
 const globalSetup = ['test/support/global-setup.ts'];
 const withChromium = [...globalSetup, 'test/pages/install-chromium.ts'];
 const redisTests = 'test/**/*.redis{,.process}.test.ts';
-/** A worker imports the gateway once, for all its files. */
+/** What takes seconds, and seldom finds a defect that no other test finds. */
+const longFiles = 'test/**/*.long{,.redis}{,.process}.test.ts';
+const packages = '**/node_modules/**';
+/** A worker imports the gateway once, for all its files. Fewer collections, in the thread of the tests: a ninth of the CPU. */
 const gateway = {
   isolate: false,
+  execArgv: ['--max-semi-space-size=32', '--single-threaded-gc'],
   globalSetup,
   setupFiles: ['test/support/elastic-time.ts', 'test/support/whole-day.ts', 'test/support/clean-up.ts'],
 };
@@ -34,6 +38,8 @@ const others: Record<string, NonNullable<TestProjectInlineConfiguration['test']>
   hours: { maxWorkers: 2 },
   // The first compilation of alloy.
   languages: { globalSetup, maxWorkers: 1, testTimeout: 600_000, hookTimeout: 3_600_000 },
+  // Some install a clock of their own, whose time stays in the state of a process.
+  long: { ...gateway, isolate: true, include: longTests, maxWorkers: 2 },
   // Go builds geth.
   nodes: { maxWorkers: 1, testTimeout: 300_000, hookTimeout: 1_000_000 },
   pages: { globalSetup: withChromium, isolate: false, maxWorkers: 3 },
@@ -41,7 +47,7 @@ const others: Record<string, NonNullable<TestProjectInlineConfiguration['test']>
   programs: { ...gateway, maxWorkers: 1, hookTimeout: 300_000 },
   properties: { ...gateway, include: propertyTests, maxWorkers: 2 },
   recipes: { maxWorkers: 1, testTimeout: 1_800_000, hookTimeout: 600_000 },
-  redis: { ...gateway, include: [redisTests], maxWorkers: 1 },
+  redis: { ...gateway, include: [redisTests], exclude: [longFiles, packages], maxWorkers: 1 },
   // zksync-ethers does not catch the rejection of its own network detection.
   rejections: {
     ...clients,
@@ -52,7 +58,7 @@ const others: Record<string, NonNullable<TestProjectInlineConfiguration['test']>
 };
 
 const own = Object.keys(others).filter((name) => name !== 'redis' && name !== 'rejections');
-const excluded = [...own.map((name) => `test/${name}/**`), '**/node_modules/**'];
+const excluded = [...own.map((name) => `test/${name}/**`), longFiles, packages];
 /** Set by `npm run test:all`. */
 const named = process.env['TESTS'];
 if (named === undefined && onPath(programs.redis.names) === undefined) {
@@ -75,18 +81,14 @@ const projectsOfTest = [
       ...gateway,
       name: 'gateway',
       include: ['test/**/*.test.ts'],
-      exclude: [...units, ...simulatedTests, ...alone, ...processes, ...excluded],
+      exclude: [...units, ...simulatedTests, ...processes, ...excluded],
     },
-  },
-  {
-    extends: true,
-    test: { ...gateway, name: 'alone', include: alone, exclude: excluded, maxWorkers: 1, sequence: { groupOrder: 1 } },
   },
   {
     extends: true,
     test: {
       ...gateway,
-      ...{ name: 'process', include: processes, exclude: excluded, maxWorkers: 2, sequence: { groupOrder: 2 } },
+      ...{ name: 'process', include: processes, exclude: excluded, maxWorkers: 2, sequence: { groupOrder: 1 } },
     },
   },
 ] satisfies TestProjectInlineConfiguration[];
@@ -97,8 +99,8 @@ export default defineConfig({
     // `expect.poll` waits 1 s by default, which a loaded machine exceeds.
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
     reporters: ['default', failedLast],
-    // Tests mostly wait for processes and time.
-    maxWorkers: 4,
+    // Tests with a gateway wait for processes and time in three quarters of their time.
+    maxWorkers: 8,
     // Ends tests that hang. Each test has its own limits; those that start processes take 20 s on a loaded machine.
     testTimeout: 60_000,
     hookTimeout: 60_000,

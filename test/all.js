@@ -19,6 +19,7 @@ const tests = {
   nodes: {},
   pages: {},
   bench: {},
+  long: {},
   helm: { prepare: 'npm ci --prefix test/helm --no-audit --no-fund' },
   walkthrough: {},
   recipes: { after: 'prettier --write --log-level warn docs' },

@@ -12,6 +12,7 @@ import { openUsage } from '../usage/open-usage.ts';
 import { dayOf, lastDays, type UsageRow, type UsageStore } from '../../gateway/usage/usage-store.ts';
 import { storageParams, withNodes } from '../routing/with-nodes.ts';
 import { eventually } from '../support/eventually.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 
 interface StoreSettings {
@@ -203,7 +204,7 @@ it.each([
       const expected = await contentOf(source);
       await expect.poll(() => contentOf(target)).toEqual(expected);
     }),
-    { numRuns: 25, examples: [[{ keys: keysOfOneId, days: [] }]] },
+    { numRuns: propertyRuns(80), examples: [[{ keys: keysOfOneId, days: [] }]] },
   );
 });
 

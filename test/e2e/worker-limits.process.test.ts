@@ -8,6 +8,7 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { freePort } from '../support/redis.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 import { network } from '../support/gateway.ts';
+import { inLongRun } from '../support/long-run.ts';
 import { childrenOf } from '../support/process-tree.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
 import { START_MS } from './two-workers.ts';
@@ -140,12 +141,14 @@ beforeEach(async () => {
   await eventually(bothListen, START_MS);
 });
 
-describe.each([
+const shared = [
   ['the concurrency of a key', 'free', { concurrency: LIMIT }],
   ['the concurrency of an upstream', 'concurrent', {}],
   ['the concurrency of an address without a key', 'address', undefined],
   ['the concurrency of all callers without a key', 'addresses', undefined],
-])('two workers share %s', (_name, slug, permissions) => {
+] as const;
+
+describe.each(shared)('two workers share %s', (_name, slug, permissions) => {
   it('calls of one connection use all of it', async () => {
     const [caller] = (await openSockets(await knownKey(permissions), slug, 1)) as [Caller];
     await fill([caller]);
@@ -182,8 +185,25 @@ describe.each([
       return inProgress() === 0;
     });
   }, 60_000);
+});
 
-  it('what a killed worker had of it is for the other one', async () => {
+it('two workers send an upstream its burst, whichever has the calls, and not more', async () => {
+  const key = await knownKey({});
+  node.always(undefined, 'eth_getStorageAt');
+  const before = node.callsOf('eth_getStorageAt').length;
+  const statuses = await Promise.all(Array.from({ length: 20 }, () => call(key, 'rated')));
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(15);
+  await eventually(async () =>
+    (await Promise.all(Array.from({ length: 12 }, () => call(key, 'rated')))).every((status) => status === 503),
+  );
+  const calls = node.callsOf('eth_getStorageAt').length - before;
+  expect(calls).toBeLessThanOrEqual(30);
+  expect(calls).toBeGreaterThan(15);
+});
+
+// The last tests: a worker that ran for a short time is started again up to 15 s later.
+describe.each(inLongRun(shared, shared.slice(0, 1)))('of two workers that share %s', (_name, slug, permissions) => {
+  it('one is killed: what it had is for the other one', async () => {
     const key = await knownKey(permissions);
     const callers = await openSockets(key, slug, MANY_SOCKETS);
     const closed = new Set<Caller>();
@@ -199,18 +219,4 @@ describe.each([
       return inProgress() === 0;
     });
   }, 60_000);
-});
-
-it('two workers send an upstream its burst, whichever has the calls, and not more', async () => {
-  const key = await knownKey({});
-  node.always(undefined, 'eth_getStorageAt');
-  const before = node.callsOf('eth_getStorageAt').length;
-  const statuses = await Promise.all(Array.from({ length: 20 }, () => call(key, 'rated')));
-  expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(15);
-  await eventually(async () =>
-    (await Promise.all(Array.from({ length: 12 }, () => call(key, 'rated')))).every((status) => status === 503),
-  );
-  const calls = node.callsOf('eth_getStorageAt').length - before;
-  expect(calls).toBeLessThanOrEqual(30);
-  expect(calls).toBeGreaterThan(15);
 });

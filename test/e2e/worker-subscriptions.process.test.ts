@@ -7,6 +7,7 @@ import { subscriberOver } from '../subscriptions/subscriber.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
+import { inLongRun } from '../support/long-run.ts';
 import { CONNECTIONS, onAll, START_MS, TwoWorkers, type Reply } from './two-workers.ts';
 
 const chainId = 10;
@@ -16,6 +17,8 @@ const word = `0x${'2a'.padStart(64, '0')}`;
 
 /** Chains by slug: `main` is polled, and the upstream of `live` sends notifications. */
 const chains = { main: new ScriptedChain(), live: new ScriptedChain() };
+/** The tests of the polled network wait for its polls. */
+const slugs = inLongRun(['main', 'live'] as const, ['live'] as const);
 let node: FakeNode;
 let liveNode: ChainNode;
 let gateway: TwoWorkers;
@@ -180,7 +183,7 @@ it.each(['main', 'live'] as const)(
   },
 );
 
-describe.each(['main', 'live'] as const)('a reorg on the network %s', (slug) => {
+describe.each(slugs)('a reorg on the network %s', (slug) => {
   const chain = chains[slug];
 
   it('is delivered to subscribers of both: each removed log once, then the new branch without a gap', async () => {
@@ -249,7 +252,7 @@ describe.each(['main', 'live'] as const)('a reorg on the network %s', (slug) => 
   });
 });
 
-describe.each(['main', 'live'] as const)('a worker that ends, on the network %s,', (slug) => {
+describe.each(slugs)('a worker that ends, on the network %s,', (slug) => {
   const chain = chains[slug];
 
   it('loses its own subscribers and filters only, also if it polled for both, and they continue at the other', async () => {

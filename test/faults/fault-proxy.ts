@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { clock } from '../../gateway/clock/clock.ts';
 
 /**
  * Place where an exchange fails: after the connection is accepted, at the request (which the node does not get), before the
@@ -25,8 +24,6 @@ export interface FaultProxy {
   close(): Promise<void>;
 }
 
-/** Time for sent data to arrive, which a reset would discard. */
-const FLUSH_MS = 5;
 const DRIBBLED_PIECES_MAX = 500;
 
 export async function startFaultProxy(nodePort: number): Promise<FaultProxy> {
@@ -79,9 +76,7 @@ export async function startFaultProxy(nodePort: number): Promise<FaultProxy> {
       hasFailed = true;
       client.write(chunk.subarray(0, passingBytes));
       void untilRead().then(() => {
-        clock.setTimeout(() => {
-          end(client);
-        }, FLUSH_MS);
+        end(client);
       });
     });
   }
@@ -150,7 +145,7 @@ function bytesBeforeFault(fault: ConnectionFault | undefined, response: Buffer):
   }
 }
 
-/** A reader in this process reads what was sent in the next turns of the event loop, which are late on a loaded machine. */
+/** A reader in this process reads what was sent in the next turns of the event loop. A reset would discard it. */
 async function untilRead(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await setImmediate();
 }

@@ -45,8 +45,8 @@ function holdRequests(): { behaviour: Behaviour; release: () => void; closedCoun
 }
 
 async function countCalls(gateway: TestGateway, outcome: string): Promise<number> {
-  const { samples } = await readMetrics(gateway.address);
-  const all = samples.filter(({ name, labels }) => name === 'gatehouse_calls_total' && labels['outcome'] === outcome);
+  const { samplesOf } = await readMetrics(gateway.address);
+  const all = samplesOf('gatehouse_calls_total').filter(({ labels }) => labels['outcome'] === outcome);
   return all.reduce((sum, { value }) => sum + value, 0);
 }
 

@@ -195,6 +195,6 @@ async function inFlightOf(address: string): Promise<number> {
 }
 
 async function sumOf(address: string, metric: string): Promise<number> {
-  const { samples } = await readMetrics(address);
-  return samples.filter(({ name }) => name === metric).reduce((sum, { value }) => sum + value, 0);
+  const { samplesOf } = await readMetrics(address);
+  return samplesOf(metric).reduce((sum, { value }) => sum + value, 0);
 }

@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openParts } from '../../bench/gateway-parts.ts';
+import type { Call } from '../../gateway/call/call.ts';
+import type { Router } from '../../gateway/call/router.ts';
 import type { RuleAccess } from '../../gateway/call/rules/rule.ts';
-import { listOf, rules } from '../../gateway/call/rules/rule-list.ts';
+import { listOf, rules, rulesOf } from '../../gateway/call/rules/rule-list.ts';
+import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 
-/** @returns the names of the rules of a method */
-async function openNetwork(
-  options: object,
-): Promise<(method: string, access?: RuleAccess, isVerified?: boolean) => readonly string[]> {
+/** Opens a network. @returns its router, and the methods that it serves, by name */
+async function openRouter(options: object): Promise<{ router: Router; specOf: (method: string) => MethodSpec }> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-rules-'));
   const upstreams = ['a', 'b'].map((name) => ({ name, url: `http://127.0.0.1:9/${name}` }));
   writeFileSync(join(folder, 'test.yaml'), JSON.stringify({ name: 'Test', chainId: 1, upstreams, ...options }));
@@ -19,11 +20,21 @@ async function openNetwork(
     rmSync(folder, { recursive: true });
   });
   const network = parts.networks.finder.get('test');
-  return (method, access = 'key', isVerified = false) => {
-    const spec = network?.methods.get(method)?.spec;
-    if (network === undefined || spec === undefined) throw new Error(`${method} is not served`);
-    return listOf(spec, network.router, access, isVerified).names;
+  if (network === undefined) throw new Error('the network is not active');
+  const specOf = (method: string): MethodSpec => {
+    const spec = network.methods.get(method)?.spec;
+    if (spec === undefined) throw new Error(`${method} is not served`);
+    return spec;
   };
+  return { router: network.router, specOf };
+}
+
+/** @returns the names of the rules of a method */
+async function openNetwork(
+  options: object,
+): Promise<(method: string, access?: RuleAccess, isVerified?: boolean) => readonly string[]> {
+  const { router, specOf } = await openRouter(options);
+  return (method, access = 'key', isVerified = false) => listOf(specOf(method), router, access, isVerified).names;
 }
 
 it('the order of the rules', () => {
@@ -82,4 +93,31 @@ it('transactions have a route if the network or the key says where they go', asy
     'transaction route',
     'sent transaction',
   ]);
+});
+
+it('calls share the list of their method, access and verification; of 1,024 lists of a network, the oldest goes', async () => {
+  const [{ router, specOf }, other] = [await openRouter({}), await openRouter({})];
+  const balance = specOf('eth_getBalance');
+  const key = { capabilities: {} };
+  const listFor = (method: MethodSpec, access?: object, more: object = {}) =>
+    rulesOf({ router, method, context: access && { access }, verification: undefined, ...more } as unknown as Call);
+  const combinations = [
+    () => listFor(balance),
+    () => listFor(balance, key),
+    () => listFor(balance, { capabilities: { private: true } }),
+    () => listFor(balance, { publicCaller: {}, capabilities: {} }),
+    () => listFor(balance, key, { verification: {} }),
+    () => listFor(balance, key, { router: other.router }),
+    () => listFor(specOf('eth_call'), key),
+  ];
+  const lists = combinations.map((list) => list());
+  expect(new Set(lists).size).toBe(combinations.length);
+  combinations.forEach((list, index) => expect(list()).toBe(lists[index]));
+
+  // Six lists are of this network.
+  for (let count = 6; count < 1_024; count++) listFor({ ...balance, name: `x_${count}` });
+  expect(combinations[0]?.()).toBe(lists[0]);
+  listFor({ ...balance, name: 'x_1024' });
+  combinations.slice(1).forEach((list, index) => expect(list()).toBe(lists[index + 1]));
+  expect(combinations[0]?.()).not.toBe(lists[0]);
 });

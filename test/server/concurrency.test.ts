@@ -1,8 +1,7 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { IncomingMessage } from 'node:http';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import { listKeys } from '../../gateway/auth/stores/key-store.ts';
+import { withoutTime } from '../support/elastic-clock.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { heldHttp, type HeldNode } from '../routing/held-node.ts';
 import { addKey, postTo, readAt } from '../routing/two-keys.ts';
@@ -111,19 +110,19 @@ describe('requests of one key in flight, above its concurrency', () => {
   });
 
   it('wait for the slot of the first call of a batch that ends', async () => {
-    const { arrived, release, url, path } = await withConcurrency(2);
+    const { arrived, release, url } = await withConcurrency(2);
     const batch = postTo(url, [readAt(1), readAt(2), readAt(3)]);
     await eventually(() => arrived().length === 2);
-    const hasBegun = new Promise<void>((resolve) => {
-      const onRequest = (message: unknown): void => {
-        if ((message as { request: IncomingMessage }).request.url === path) resolve();
-      };
-      subscribe('http.server.request.start', onRequest);
-      onTestFinished(() => void unsubscribe('http.server.request.start', onRequest));
+    // A request that begins to wait sets the timer of its rejection. While the time stands still, no other timer has it.
+    const timers = vi.spyOn(clock, 'setTimeout');
+    onTestFinished(() => {
+      timers.mockRestore();
     });
-    const single = postTo(url, readAt(4));
-    await hasBegun;
-    await clock.nextTurn();
+    const { single } = await withoutTime(async () => {
+      const single = postTo(url, readAt(4));
+      await eventually(() => timers.mock.calls.some(([, ms]) => Math.round(ms) === 1_000));
+      return { single };
+    });
     release();
     await eventually(() => arrived().length === 3);
     expect(arrived()).toEqual(['1', '2', '4']);

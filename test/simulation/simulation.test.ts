@@ -4,10 +4,13 @@ import { simulate } from '../../bench/simulation/simulate.ts';
 import { networks } from '../../bench/soak/checked-network.ts';
 import { installClock } from '../../gateway/clock/clock.ts';
 import { installRandom, random } from '../../gateway/clock/random.ts';
+import { inLongRun } from '../support/long-run.ts';
 import { endSimulation } from '../support/simulate-time.ts';
 import { SimulatedClock } from '../support/simulated-clock.ts';
 import { SimulatedRandom } from '../support/simulated-random.ts';
 import { HOUR_TIMEOUT_MS, runSimulation } from './run-simulation.ts';
+
+const MINUTES = inLongRun(5, 2);
 
 describe('the simulation', () => {
   it(
@@ -30,7 +33,7 @@ describe('the simulation', () => {
       installClock(simulated);
       installRandom(new SimulatedRandom(7));
       const [network] = networks;
-      const running = simulate({ seed: 7, minutes: 5, network, wrap: plantViolations });
+      const running = simulate({ seed: 7, minutes: MINUTES, network, wrap: plantViolations });
       const { kinds } = await simulated.advanceUntil(running).finally(async () => {
         await endSimulation(simulated);
         installRandom(systemRandom);
@@ -42,18 +45,17 @@ describe('the simulation', () => {
   );
 });
 
-it.each([
-  ['nodes', '5'],
-  // Two nodes behind one URL, of which one is often late.
-  ['pool', '5'],
-])(
+it.each(
+  // `pool`: two nodes behind one URL, of which one is often late.
+  inLongRun(['nodes', 'pool'], ['pool']),
+)(
   'with `verify`, results of the network %s are proven, and none of a node that is late or on another branch is disproved',
-  async (network, minutes) => {
-    const args = ['--network', network, '--seed', '1', '--minutes', minutes, '--verify', 'enforce'];
+  async (network) => {
+    const args = ['--network', network, '--seed', '1', '--minutes', String(MINUTES), '--verify', 'enforce'];
     const { verified, texts } = await runSimulation(...args);
     expect(texts).toEqual([]);
     expect(verified.disproved).toBe(0);
-    expect(verified.proofs['root']).toBeGreaterThan(50);
+    expect(verified.proofs['root']).toBeGreaterThan(10 * MINUTES);
   },
   HOUR_TIMEOUT_MS,
 );
@@ -61,12 +63,12 @@ it.each([
 it(
   'with a hostile node and `require`, no result is wrong, and no honest node is marked',
   async () => {
-    const args = ['--seed', '1', '--minutes', '5', '--hostile', '--verify', 'require'];
+    const args = ['--seed', '1', '--minutes', String(MINUTES), '--hostile', '--verify', 'require'];
     const { faults, kinds, wrongMarks, verified } = await runSimulation(...args);
-    expect(faults['hostile']).toBeGreaterThan(3);
+    expect(faults['hostile']).toBeGreaterThanOrEqual(Math.floor(0.8 * MINUTES));
     expect(kinds).not.toContain('wrong');
     expect([wrongMarks, verified.disproved]).toEqual([0, 0]);
-    expect(verified.proofs['root']).toBeGreaterThan(100);
+    expect(verified.proofs['root']).toBeGreaterThan(20 * MINUTES);
   },
   HOUR_TIMEOUT_MS,
 );

@@ -9,9 +9,10 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { FileStore } from '../../gateway/store/file-store.ts';
 import { silent } from '../auth/auth-setup.ts';
 import { tracked } from '../support/child-processes.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 /** 200 were run on 2026-11-30. */
-const KILLS = 12;
+const KILLS = inLongRun(12, 3);
 
 /**
  * Starts a process that puts the records 0, 1, … of a folder, adds 1 to two sums with each, and prints the number of each record

@@ -9,7 +9,6 @@ import { parse, sourcesIn } from './imports.ts';
 const timed = [
   'test/support/eventually.ts',
   'test/faults/black-hole.ts',
-  'test/faults/fault-proxy.ts',
   'test/support/simulated-clock.ts',
   'test/support/slow-timers.ts',
   'test/support/hold-timers.ts',

@@ -30,6 +30,8 @@ export class ElasticClock extends SimulatedClock {
   #latest = this.#readAt;
   #ticks: ReturnType<typeof setInterval> | undefined;
   #moving: Promise<void> = Promise.resolve();
+  /** Movements that have not ended. */
+  #movements = 0;
   #isTickWaiting = false;
 
   constructor() {
@@ -86,6 +88,8 @@ export class ElasticClock extends SimulatedClock {
     this.#isTickWaiting = true;
     try {
       this.#read();
+      // Most ticks fire nothing.
+      if (this.#movements === 0 && this.moveIdle(this.#base)) return;
       await this.#move(() => super.advance(Math.max(0, this.#base - super.time)));
     } finally {
       this.#isTickWaiting = false;
@@ -94,7 +98,11 @@ export class ElasticClock extends SimulatedClock {
 
   /** One movement after the other. */
   #move(movement: () => Promise<void>): Promise<void> {
-    this.#moving = this.#moving.catch(() => undefined).then(movement);
+    this.#movements++;
+    this.#moving = this.#moving
+      .catch(() => undefined)
+      .then(movement)
+      .finally(() => this.#movements--);
     return this.#moving;
   }
 

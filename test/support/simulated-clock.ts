@@ -95,6 +95,13 @@ export class SimulatedClock implements Clock {
     });
   }
 
+  /** Moves the time if no timer is due by then. @returns whether it has */
+  protected moveIdle(time: number): boolean {
+    if ((this.#timers.first?.dueAt ?? Infinity) <= time) return false;
+    this.#now = Math.max(this.#now, time);
+    return true;
+  }
+
   /** Moves the time, and runs all that becomes due. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
@@ -190,9 +197,13 @@ class TimerQueue {
     this.#sink(last);
   }
 
+  get first(): SimulatedTimer | undefined {
+    return this.#heap[0];
+  }
+
   /** Takes the first timer that is due by then. */
   takeUntil(time: number): SimulatedTimer | undefined {
-    const [first] = this.#heap;
+    const { first } = this;
     if (first === undefined || first.dueAt > time) return undefined;
     this.delete(first);
     return first;

@@ -11,6 +11,7 @@ const simulates = /from '[^']*\/(simulate-time|simulated-(network|nodes|clock))\
 const excluded =
   /^test\/(abuse|bench|clients|e2e|helm|hours|languages|nodes|pages|programs|recipes|walkthrough|runtimes)\//;
 
+const textOf = (file: string): string => readFileSync(join(packageRoot, file), 'utf8');
 const verdicts = new Map<string, boolean>();
 
 /** Whether a file of test/ or bench/ starts nothing, nor do those that it imports. */
@@ -18,7 +19,7 @@ function startsNothing(file: string): boolean {
   const known = verdicts.get(file);
   if (known !== undefined) return known;
   verdicts.set(file, true); // Ends cycles.
-  const text = readFileSync(join(packageRoot, file), 'utf8');
+  const text = textOf(file);
   const imported = [...text.matchAll(/^(?:import|export) .*?from '(\.[^']+)';|^\} from '(\.[^']+)';/gm)]
     .filter(([line]) => !line.startsWith('import type'))
     .map((match) => resolve('/', file, '..', match[1] ?? match[2] ?? '').slice(1))
@@ -30,13 +31,18 @@ function startsNothing(file: string): boolean {
 
 const tests = sourcesIn('test').filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'));
 
+const isLong = (file: string): boolean => file.includes('.long.');
+/** The tests of `npm test`. */
+const short = tests.filter((file) => !isLong(file));
+
 /** The tests that install a clock of their own. Those times, far in the future of the system's, stay in the state of a process. */
-export const simulatedTests = tests.filter((file) => simulates.test(readFileSync(join(packageRoot, file), 'utf8')));
+export const simulatedTests = short.filter((file) => simulates.test(textOf(file)));
 
 /** The tests that start nothing. */
-export const unitTests = tests.filter((file) => !excluded.test(file) && startsNothing(file));
+export const unitTests = short.filter((file) => !excluded.test(file) && startsNothing(file));
 
 /** The tests that take ten times as many inputs in `npm run test:all -- properties`. */
-export const propertyTests = tests.filter((file) =>
-  readFileSync(join(packageRoot, file), 'utf8').includes('/property-runs'),
-);
+export const propertyTests = tests.filter((file) => textOf(file).includes('/property-runs'));
+
+/** The tests of `npm run test:all -- long`: `*.long.test.ts`, and those that take more rows or rounds there. */
+export const longTests = tests.filter((file) => isLong(file) || textOf(file).includes('/long-run'));

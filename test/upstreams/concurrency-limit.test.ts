@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Account } from '../../gateway/admission/account.ts';
 import { clock } from '../../gateway/clock/clock.ts';
+import { inLongRun } from '../support/long-run.ts';
 import { simulateTime } from '../support/simulate-time.ts';
 import { ethCall, parallel, refusing, slowing, times, UpstreamLoad, type UpstreamModel } from './upstream-load.ts';
 
@@ -37,15 +38,20 @@ async function run(upstream: UpstreamModel, ms: () => number, isFound: boolean):
 const steady = (ms: number): (() => number) => times(ms, 0.05);
 const jitter = (ms: number): (() => number) => times(ms, 0.5);
 
+type Row = readonly [string, () => UpstreamModel, () => number, low: number, high: number];
+const usual: readonly Row[] = [
+  ['that refuses calls beyond 32, with jitter', () => refusing(32), jitter(30), 28, 34],
+  ['that works on 32 calls at once', () => parallel(32), steady(30), 256, 256],
+  ['that is slower with each call', () => slowing((calls) => 1 + calls / 32), steady(10), 256, 256],
+];
+const more: readonly Row[] = [
+  ['that refuses calls beyond 32', () => refusing(32), steady(30), 28, 34],
+  ['that works on all calls at once', () => slowing(() => 1), steady(30), 256, 256],
+  ['that works on all calls at once, with jitter', () => slowing(() => 1), jitter(30), 256, 256],
+];
+
 describe('the limit after 5 s, with which no fewer calls are served than without it, of an upstream', () => {
-  it.each<[string, () => UpstreamModel, () => number, number, number]>([
-    ['that refuses calls beyond 32', () => refusing(32), steady(30), 28, 34],
-    ['that refuses calls beyond 32, with jitter', () => refusing(32), jitter(30), 28, 34],
-    ['that works on 32 calls at once', () => parallel(32), steady(30), 256, 256],
-    ['that is slower with each call', () => slowing((calls) => 1 + calls / 32), steady(10), 256, 256],
-    ['that works on all calls at once', () => slowing(() => 1), steady(30), 256, 256],
-    ['that works on all calls at once, with jitter', () => slowing(() => 1), jitter(30), 256, 256],
-  ])('%s', async (_, upstream, ms, low, high) => {
+  it.each(inLongRun([...usual, ...more], usual))('%s', async (_, upstream, ms, low, high) => {
     const without = await run(upstream(), ms, false);
     const found = await run(upstream(), ms, true);
     expect(found.limit).toBeGreaterThanOrEqual(low);
@@ -93,7 +99,7 @@ it('rises less often each time that the upstream refuses the calls of the raised
   load.start({ owner: one, count: 300, ms: steady(30) });
   await advance(60);
   const before = load.refused;
-  await advance(300);
+  await advance(inLongRun(300, 100));
   expect(load.refused).toBeGreaterThan(before);
   expect(load.refused - before).toBeLessThan(60);
   load.stop();

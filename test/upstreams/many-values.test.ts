@@ -5,6 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { inLongRun } from '../support/long-run.ts';
 
 /** Bytes of a hostile result: more than are checked in one step. */
 const BYTES = 1_200_000;
@@ -91,7 +92,12 @@ function countParsed(): () => number {
 const fresh = (params: readonly unknown[]): unknown[] =>
   params.map((param) => (param === 'latest' ? `0x${(++asked).toString(16)}` : param));
 
-describe.each(Object.entries(methods))('%s', (method, { params, result }) => {
+/** Methods whose results are a text, an object and a list; in the long run all. */
+const kinds = Object.entries(methods).filter(([name]) =>
+  inLongRun(true, ['eth_getStorageAt', 'eth_getTransactionReceipt', 'eth_getLogs'].includes(name)),
+);
+
+describe.each(kinds)('%s', (method, { params, result }) => {
   it.each(Object.entries(forms))('goes to another upstream if one returns very many values: %s', async (_, form) => {
     bad.always(
       ({ id, response }) => void response.end(`{"jsonrpc":"2.0","id":${String(id)},"result":${form}}`),

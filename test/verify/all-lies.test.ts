@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { inLongRun } from '../support/long-run.ts';
 import { readTable } from '../support/page-table.ts';
 import { callsOf, cellsOf, lieTable, type LieRow } from './lie-table.ts';
 import { richChain } from './rich-chain.ts';
@@ -50,61 +51,67 @@ async function truths(level: string): Promise<ReadonlyMap<string, RpcResponse>> 
   return all;
 }
 
+const liarsOf = [
+  ['one upstream that lies', 'http', 1],
+  ['two of three that tell the same lie', 'http', 2],
+  ['one upstream that lies, to a batch', 'http', 1],
+  ['one upstream that lies, over a WebSocket', 'websocket', 1],
+  ['one upstream that lies, to each of two workers', 'workers', 1],
+] as const;
+
 describe.each(levels)('with %s', (level) => {
-  it.each([
-    ['one upstream that lies', 'http', 1],
-    ['one upstream that lies, to a batch', 'http', 1],
-    ['one upstream that lies, over a WebSocket', 'websocket', 1],
-    ['one upstream that lies, to each of two workers', 'workers', 1],
-    ['two of three that tell the same lie', 'http', 2],
-  ] as const)('%s: each caller gets the truth, or what the table says', async (name, over, liars) => {
-    const truth = await truths(level);
-    const wrong: unknown[] = [];
-    for (const round of rounds) {
-      const nodes = await open(level, over === 'workers' ? 2 : 1);
-      await nodes.sendToWorkers('eth_blockNumber');
-      const returned = new Set<LieRow>();
-      for (const row of round) {
-        const [, call, lie] = row;
-        const [method, ...params] = calls[call] as Call;
-        for (let node = 0; node < liars; node++)
-          nodes.lie(node, method, (result: never, sent) => {
-            const text = JSON.stringify(sent);
-            if (!ownParams(method, params).some((one) => text === one || isEstimate(method, one, text))) return result;
-            returned.add(row);
-            return lie(result, sent);
-          });
-      }
-      const sent = round.map(([, call]) => calls[call] as Call);
-      const ofEach = ([method, ...params]: Call): Promise<readonly RpcResponse[]> =>
-        over === 'workers'
-          ? nodes.sendToWorkers(method, ...params)
-          : nodes.send(method, ...params).then((response) => [response]);
-      const isBatch = name.includes('batch') || over === 'websocket';
-      const responses = isBatch
-        ? (await nodes.sendAll(sent, over === 'websocket' ? over : 'http')).map((response) => [response])
-        : await Promise.all(sent.map(ofEach));
-      for (const [at, row] of round.entries()) {
-        const ofRow = responses[at] as readonly RpcResponse[];
-        const [kind, call, , outcome = 'truth'] = row;
-        const isTrue = (response: RpcResponse): boolean => same(response, truth.get(call));
-        const isRight = (response: RpcResponse): boolean =>
-          outcome === 'truth' || (outcome === 'null' && (liars === 1 || level === 'require'))
-            ? isTrue(response)
-            : outcome === 'no' && level === 'require'
-              ? isTrue(response) || /\bproven\b/.test(String(response.error?.['message']))
-              : response.error === undefined && !isTrue(response);
-        for (const response of ofRow) {
-          // Without `agree`, it is not sent.
-          const isReturned = returned.has(row) || (response.error !== undefined && outcome === 'no');
-          // Another worker may have chosen another upstream.
-          const isOfOther = isTrue(response) && ofRow.some(isRight);
-          if ((!isRight(response) && !isOfOther) || !isReturned) wrong.push([kind, isReturned, response]);
+  it.each(inLongRun(liarsOf, liarsOf.slice(0, 2)))(
+    '%s: each caller gets the truth, or what the table says',
+    async (name, over, liars) => {
+      const truth = await truths(level);
+      const wrong: unknown[] = [];
+      for (const round of rounds) {
+        const nodes = await open(level, over === 'workers' ? 2 : 1);
+        await nodes.sendToWorkers('eth_blockNumber');
+        const returned = new Set<LieRow>();
+        for (const row of round) {
+          const [, call, lie] = row;
+          const [method, ...params] = calls[call] as Call;
+          for (let node = 0; node < liars; node++)
+            nodes.lie(node, method, (result: never, sent) => {
+              const text = JSON.stringify(sent);
+              if (!ownParams(method, params).some((one) => text === one || isEstimate(method, one, text)))
+                return result;
+              returned.add(row);
+              return lie(result, sent);
+            });
+        }
+        const sent = round.map(([, call]) => calls[call] as Call);
+        const ofEach = ([method, ...params]: Call): Promise<readonly RpcResponse[]> =>
+          over === 'workers'
+            ? nodes.sendToWorkers(method, ...params)
+            : nodes.send(method, ...params).then((response) => [response]);
+        const isBatch = name.includes('batch') || over === 'websocket';
+        const responses = isBatch
+          ? (await nodes.sendAll(sent, over === 'websocket' ? over : 'http')).map((response) => [response])
+          : await Promise.all(sent.map(ofEach));
+        for (const [at, row] of round.entries()) {
+          const ofRow = responses[at] as readonly RpcResponse[];
+          const [kind, call, , outcome = 'truth'] = row;
+          const isTrue = (response: RpcResponse): boolean => same(response, truth.get(call));
+          const isRight = (response: RpcResponse): boolean =>
+            outcome === 'truth' || (outcome === 'null' && (liars === 1 || level === 'require'))
+              ? isTrue(response)
+              : outcome === 'no' && level === 'require'
+                ? isTrue(response) || /\bproven\b/.test(String(response.error?.['message']))
+                : response.error === undefined && !isTrue(response);
+          for (const response of ofRow) {
+            // Without `agree`, it is not sent.
+            const isReturned = returned.has(row) || (response.error !== undefined && outcome === 'no');
+            // Another worker may have chosen another upstream.
+            const isOfOther = isTrue(response) && ofRow.some(isRight);
+            if ((!isRight(response) && !isOfOther) || !isReturned) wrong.push([kind, isReturned, response]);
+          }
         }
       }
-    }
-    expect(wrong).toEqual([]);
-  });
+      expect(wrong).toEqual([]);
+    },
+  );
 });
 
 /** Parameters of a call, as upstreams may get them: the gateway replaces tags. Polls of heads and evidence have other parameters. */

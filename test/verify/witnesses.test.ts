@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { inLongRun } from '../support/long-run.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 import { account, FORGED, simulateNetwork, type SimulatedNetwork, type SimulatedNode } from './simulated-network.ts';
 
@@ -90,14 +91,15 @@ async function inUse(nodes: readonly SimulatedNode[], options: object, head = FR
   return network;
 }
 
-const places = [
+const all = [
   [1, 'first'],
+  ['on each head', 'last'],
   [1, 'last'],
   [12, 'first'],
   [12, 'last'],
   ['on each head', 'first'],
-  ['on each head', 'last'],
 ] as const;
+const places = inLongRun(all, all.slice(0, 2));
 const polled: SimulatedNode = {};
 const notified: SimulatedNode = { sendsHeads: true };
 

@@ -53,8 +53,8 @@ afterAll(async () => {
 });
 
 async function socketsOpen(): Promise<number> {
-  const { samples } = await readMetrics(gateway.address);
-  return samples.reduce((sum, { name, value }) => sum + (name === 'gatehouse_websockets_open' ? value : 0), 0);
+  const { samplesOf } = await readMetrics(gateway.address);
+  return samplesOf('gatehouse_websockets_open').reduce((sum, { value }) => sum + value, 0);
 }
 
 async function sendUpgrade(bytes: string, port = gateway.gateway.port): Promise<RawResponse> {

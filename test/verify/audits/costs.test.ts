@@ -103,10 +103,8 @@ it('the counts of a removed upstream begin anew when it is added again', limit, 
 
 /** The requests for calls that an upstream got. */
 async function attemptsAt(address: string, upstream: string): Promise<unknown[]> {
-  const { samples } = await readMetrics(address);
-  return samples.filter(
-    ({ name, labels }) => name === 'gatehouse_upstream_attempts_total' && labels['upstream'] === upstream,
-  );
+  const { samplesOf } = await readMetrics(address);
+  return samplesOf('gatehouse_upstream_attempts_total').filter(({ labels }) => labels['upstream'] === upstream);
 }
 
 /** An upstream in the status of the network. */
