@@ -43,7 +43,7 @@ export async function openParts(folder: string) {
     log,
     cache: undefined,
     durable: undefined,
-    ...{ shownParams: undefined, memory: undefined, link: undefined, leases: undefined },
+    ...{ shownParams: undefined, memory: undefined, link: undefined, leases: undefined, limiter },
   };
   const checks = { checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const files = { folder, knownMethods: specs.map(({ name }) => name), env: {} };

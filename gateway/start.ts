@@ -15,6 +15,7 @@ import { letYoungHeapGrow } from './config/young-heap.ts';
 import { serveShares } from './limits/machine-shares.ts';
 import { serveSums } from './limits/machine-sums.ts';
 import { serveOpenCounts } from './limits/open-counts.ts';
+import { openRedisSums } from './limits/redis-sums.ts';
 import { isPackageFolder } from './network-files/load-networks.ts';
 import { loadLocalChain } from './networks/local-chains.ts';
 import type { Gateway, openGateway as OpenGateway } from './server/app.ts';
@@ -101,7 +102,8 @@ function stopWithSignals(
 /** The process that starts the workers, and serves no call itself. Its first worker prints the banner. */
 async function startPrimary(active: Settings, env: Environment, count: number, log: Log): Promise<void> {
   const primary = new Primary({ count, env, log });
-  serveSums(primary.router);
+  const { REDIS_URL: url, LIMITS_TIMEOUT_MS: timeoutMs } = active;
+  serveSums(primary.router, url === undefined ? undefined : (events) => openRedisSums(url, timeoutMs, log, events));
   serveShares(primary.router);
   serveOpenCounts(primary.router);
   new MachineSlots(primary.router, count).serve();

@@ -54,7 +54,7 @@ const usageStore: Pick<UsageStore, 'isUp' | 'add'> = { isUp: true, add: () => Pr
  */
 export class SimulatedGateway {
   readonly #log = openLog('silent');
-  readonly #limiter = new Limiter({ sums: undefined, shouldServeWithoutRedis: true, log: this.#log });
+  readonly #limiter = new Limiter({ sums: undefined, shouldServeWithoutRedis: true });
   readonly #access = compileAccess({ id: 'simulation', name: 'simulation', createdAt: '' });
   readonly #network: OpenNetwork;
   readonly #metrics = new Metrics();
@@ -73,6 +73,7 @@ export class SimulatedGateway {
       const node = nodes.find(({ port }) => port === Number(new URL(upstream.url ?? '').port));
       if (node === undefined) throw new Error(`there is no node for ${upstream.name}`);
       const parts = {
+        shared: { name: `${name}/${upstream.name}`, limiter: this.#limiter, leases: undefined },
         chainId: config.chainId,
         transport: node,
         defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS ?? attemptTimesMs.lookup,
@@ -88,7 +89,7 @@ export class SimulatedGateway {
       usage: new UsageLedger(usageStore),
       cache: new ResponseCache(settings.CACHE_MAX_BYTES),
       durable: undefined,
-      ...{ shownParams: undefined, memory: undefined, link, leases: undefined },
+      ...{ shownParams: undefined, memory: undefined, link, leases: undefined, limiter: this.#limiter },
       localChains: new LocalChains(settings, this.#log),
     });
     this.#network.adoptSharedState();

@@ -94,8 +94,7 @@ export function noCandidateError(
   owner?: object,
 ): RpcError {
   const waits = candidates.flatMap(
-    ({ limits, circuit }) =>
-      circuit.pauseMs(now, owner) ?? (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []),
+    ({ limits, circuit }) => circuit.pauseMs(now, owner) ?? (limits?.hasCapacity() === false ? limits.waitMs : []),
   );
   return waits.length > 0 ? new UpstreamsAtLimit(Math.min(...waits)) : new RpcError('no-upstream');
 }

@@ -35,11 +35,17 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
         const waiting = hook(call);
         if (waiting !== undefined) await waiting;
       }
-      const now = clock.now();
+      let now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {
         if (!(await awaitNewer(call))) response = await exhausted(call);
         continue;
+      }
+      const admission = upstream.limits?.admit();
+      if (admission !== undefined) {
+        // Other processes may use its limits, or other calls meanwhile its slots: then another one is selected.
+        if (!(await admission) || upstream.limits?.hasSlot === false) continue;
+        now = clock.now();
       }
       const outcome = await attempt(call, upstream, now);
       if (!outcome.final) response = await afterFailure(call, outcome);

@@ -49,6 +49,9 @@ export async function sendHedged(
     if ((await firstWithin([first.ended], delayMs)) !== undefined) return await use(call, first);
     const hedge = selectHedge(call, clock.now());
     if (hedge === undefined) return await use(call, first);
+    const admission = hedge.limits?.admit();
+    if (admission !== undefined && (!(await admission) || hedge.limits?.hasSlot === false))
+      return await use(call, first);
     call.isHedged = true;
     second = start(call, hedge, send, true);
     const quick = await Promise.race([first.ended, second.ended]);

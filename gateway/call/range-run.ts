@@ -395,7 +395,7 @@ class RangeRun {
    */
   async #waitForCapacity(): Promise<boolean> {
     const now = clock.now();
-    const waits = this.#method.candidates.flatMap(({ limits }) => limits?.waitMs(now) ?? []);
+    const waits = this.#method.candidates.flatMap(({ limits }) => limits?.waitMs ?? []);
     const waitMs = Math.min(...waits);
     if (now + waitMs >= this.#request.call.deadline) return false;
     this.#maxAtOnce = Math.max(1, this.#workers - 1);

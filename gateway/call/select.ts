@@ -52,7 +52,7 @@ function selectAgain(call: Call, now: number): Upstream | undefined {
   const [upstream, other] = call.tried;
   if (!call.hasAttempt || upstream === undefined || other !== undefined) return undefined;
   if (call.deadline - now <= MIN_ATTEMPT_MS) return undefined;
-  if (!upstream.circuit.isClosed || upstream.limits?.hasCapacity(now) === false) return undefined;
+  if (!upstream.circuit.isClosed || upstream.limits?.mayAdmit() === false) return undefined;
   return takeRetry(call, now) ? upstream : undefined;
 }
 
@@ -213,7 +213,7 @@ function readState(
     isDrained: upstream.drain !== undefined,
     isExcluded: candidates?.includes(upstream) === false,
     isPreferred: upstream === preferred && purpose === 'attempt',
-    hasCapacity: limits?.hasCapacity(now) !== false && circuit.pauseMs(now, cancellation?.owner) === undefined,
+    hasCapacity: limits?.mayAdmit() !== false && circuit.pauseMs(now, cancellation?.owner) === undefined,
     isMethodMarked: methods.isSkipped(method.name),
     circuit: circuit.isClosed ? 'closed' : circuit.isCooldownOver(now) ? 'trial-due' : 'open',
     isOnOtherChain,

@@ -7,8 +7,7 @@ import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import { RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
-import { storeUnreachable } from '../store/redis-store.ts';
-import { StoreUnreachable } from '../store/store-error.ts';
+import { StoreUnreachable, storeUnreachable } from '../store/store-error.ts';
 import { examples, OPEN_TIMEOUT_MS, type CommandContext } from './command-context.ts';
 
 type CacheSettings = Pick<Settings, 'CACHE_REDIS_URL' | 'DATA_DIR'>;

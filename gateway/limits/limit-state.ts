@@ -356,6 +356,13 @@ export function missingOf(state: LimitState, key: KeyLimits, now: number): numbe
   return rate === undefined ? 0 : missingUnits(state, rate, now);
 }
 
+/** Time until the rate of a key has the unit that a charge requires, in ms; 0: it has it, or there is no rate. */
+export function rateWaitMs(state: LimitState, key: KeyLimits, now: number): number {
+  const rate = limitsOf(key).find(({ reason, method }) => reason === 'rate-limit' && method === '');
+  if (rate === undefined) return 0;
+  return (Math.max(0, lackingOf(rate, ADMISSION_UNITS, usedOf(state, rate, now))) / rate.perSecond) * 1_000;
+}
+
 /** How much of the nearest limit is used: 1 is all. */
 export function usedPartOf(state: LimitState, key: KeyLimits, now: number): number {
   return Math.max(0, ...limitsOf(key).map((limit) => usedOf(state, limit, now) / limit.size));

@@ -1,10 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { clock, type Timer } from '../clock/clock.ts';
 import { maxEntries } from '../config/max-entries.ts';
-import type { Log } from '../config/log.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
-import { isRedisError, redisErrorCode } from '../redis/link.ts';
-import { storeUnreachable } from '../store/redis-store.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { AccountUnits, EXCHANGE_MS, type ChargeOutcome, type WaitingCharge } from './account-units.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
@@ -23,6 +20,7 @@ import {
   newDeltas,
   newLimitState,
   quotasOf,
+  rateWaitMs,
   setSums,
   shortageOf,
   sumOf,
@@ -39,8 +37,6 @@ import { currentMoment, utcDate } from './utc-date.ts';
 const MAX_ACCOUNTS = 100_000;
 /** Accounts that are exchanged at once: Redis runs one script at a time. */
 const MAX_PER_TRIP = 500;
-/** Interval of the warning while Redis rejects charges. */
-const WARNING_INTERVAL_MS = 60_000;
 
 export interface LimiterOptions {
   /** Shared sums; undefined: limits are counted in this gateway's memory. Closed by `close`. */
@@ -49,7 +45,6 @@ export interface LimiterOptions {
   readonly worker?: WorkerLink | undefined;
   /** Whether calls of a key with a quota are served while Redis, which has the count, is unavailable. */
   readonly shouldServeWithoutRedis: boolean;
-  readonly log: Log;
 }
 
 /**
@@ -68,7 +63,6 @@ export class Limiter {
   readonly public: PublicCharges;
   readonly #sums: SharedSums | undefined;
   readonly #shouldServeWithoutRedis: boolean;
-  readonly #log: Log;
   readonly #accounts = new LRUCache<string, AccountUnits>({
     ...maxEntries(MAX_ACCOUNTS),
     dispose: (account) => {
@@ -78,12 +72,10 @@ export class Limiter {
   /** Accounts that were charged here since their last exchange. */
   readonly #due = new Set<AccountUnits>();
   #timer: Timer | undefined;
-  #rejectionLoggedAt = -Infinity;
 
-  constructor({ sums, worker, shouldServeWithoutRedis, log }: LimiterOptions) {
+  constructor({ sums, worker, shouldServeWithoutRedis }: LimiterOptions) {
     this.#sums = sums;
     this.#shouldServeWithoutRedis = shouldServeWithoutRedis;
-    this.#log = log;
     const shares = new ShareCounts();
     this.public = new PublicCharges(this, shares, worker && new WorkerShares(worker, shares));
   }
@@ -115,6 +107,20 @@ export class Limiter {
     });
   }
 
+  /** Takes a charge without checking the limits. */
+  take(limits: KeyLimits, charge: Charge): void {
+    const [account, moment] = [this.#accountOf(limits), currentMoment()];
+    this.counts[this.#sums?.isUp === false ? 'without-redis' : 'memory']++;
+    take(account.state, limits, charge, moment);
+    if (this.#sums !== undefined) this.#sendSoon(account, limits, charge);
+  }
+
+  /** Time until the rate of an account has a unit, as far as this gateway knows, in ms. */
+  waitMs(limits: KeyLimits): number {
+    const account = this.#accounts.get(limits.account);
+    return account === undefined ? 0 : rateWaitMs(account.state, limits, clock.now());
+  }
+
   /** The limit that rejects a charge of one unit now, as far as this gateway knows: the shared sums may be newer. */
   shortageOf(limits: KeyLimits): Shortage | undefined {
     if (limits.public !== undefined) return this.public.shortageOf(limits.public);
@@ -124,18 +130,14 @@ export class Limiter {
     return shortageOf(account.state, limits, { units: ADMISSION_UNITS, byMethod: new Map() }, currentMoment());
   }
 
-  /** The quotas of a key's account: the shared sums, or what this gateway has counted. @throws the error of Redis */
+  /** The quotas of a key's account: the shared sums, or what this gateway has counted. @throws StoreUnreachable */
   async readQuotas(limits: KeyLimits): Promise<QuotaUse[]> {
     if (limits.daily === undefined && limits.monthly === undefined) return [];
     const [sums, account, date] = [this.#sums, this.#accounts.get(limits.account), utcDate()];
     if (sums === undefined) return quotasOf(account?.state ?? newLimitState(), limits, date);
     const nothing = { account: limits.account, deltas: newDeltas(), hasQuota: true, date };
     const state = newLimitState();
-    try {
-      setSums(state, await sums.add(nothing), clock.now());
-    } catch (error) {
-      throw storeUnreachable(sums.link?.reportFailure(error) ?? error);
-    }
+    setSums(state, await sums.add(nothing), clock.now());
     if (account !== undefined) addDeltas(state, account.unsent, 1, { now: clock.now(), date });
     return quotasOf(state, limits, date);
   }
@@ -306,8 +308,7 @@ export class Limiter {
       account.confirm(added, units, connection, now);
       addDeltas(account.state, account.unsent, 1, { now, date: utcDate() });
       return added;
-    } catch (error) {
-      this.#logRejection(sums.link?.reportFailure(error) ?? error);
+    } catch {
       if (!sums.isUp) this.#exchangeSoon(account);
       return undefined;
     }
@@ -316,10 +317,13 @@ export class Limiter {
   /** Takes a charge by what is known here, and has it exchanged. */
   #chargeHere(account: AccountUnits, limits: KeyLimits, charge: Charge): ChargeOutcome {
     const outcome = account.take(limits, charge);
-    if (outcome.shortage !== undefined) return outcome;
+    if (outcome.shortage === undefined) this.#sendSoon(account, limits, charge);
+    return outcome;
+  }
+
+  #sendSoon(account: AccountUnits, limits: KeyLimits, charge: Charge): void {
     addCharge(account.unsent, limits, charge, utcDate());
     this.#exchangeSoon(account);
-    return outcome;
   }
 
   #chargeWithoutSums(account: AccountUnits, limits: KeyLimits, charge: Charge): ChargeOutcome {
@@ -337,12 +341,5 @@ export class Limiter {
     if (account === undefined) this.#accounts.set(limits.account, (account = new AccountUnits(limits.account)));
     account.setLimits(limits);
     return account;
-  }
-
-  /** Logs each minute that Redis rejects the command (NOPERM, OOM). The link logs that Redis is unavailable. */
-  #logRejection(error: unknown): void {
-    if (!isRedisError(error) || clock.now() - this.#rejectionLoggedAt < WARNING_INTERVAL_MS) return;
-    this.#rejectionLoggedAt = clock.now();
-    this.#log.warn({ error: redisErrorCode(error) }, 'Redis rejects charges: limits are counted in memory');
   }
 }

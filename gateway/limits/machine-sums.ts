@@ -1,34 +1,88 @@
 import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { maxEntries } from '../config/max-entries.ts';
+import type { RedisLinkOptions } from '../redis/link.ts';
+import { StoreUnreachable } from '../store/store-error.ts';
 import type { MessageRouter } from '../workers/message-router.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
 import { addDeltas, missingUnits, newLimitState, usedOf, type LimitState, type Sums } from './limit-state.ts';
-import type { Addition, SharedSums } from './shared-sums.ts';
+import type { Addition, SharedSums, SumsState } from './shared-sums.ts';
 
 /** Accounts in memory. A dropped account starts unused. */
 const MAX_ACCOUNTS = 100_000;
-const TOPIC = 'add';
+/** Time for the workers to raise the sums of a new connection. One that is later raises an account before its next charge. */
+const MAX_RESTORE_MS = 500;
+const ADD_TOPIC = 'add';
+const STATE_TOPIC = 'sums-state';
+const RESTORE_TOPIC = 'restore-sums';
 
-/** Keeps the sums of all workers of one machine, in its primary. */
-export function serveSums(router: MessageRouter): void {
-  const states = new LRUCache<string, LimitState>(maxEntries(MAX_ACCOUNTS));
-  router.on(TOPIC, (additions: readonly Addition[]): Sums[] =>
-    additions.map(({ account, deltas, conditional, date }) => {
-      const now = clock.now();
-      const state = states.get(account) ?? newLimitState();
-      states.set(account, state);
-      addDeltas(state, deltas, 1, { now, date });
-      const maxSums = [...(conditional?.maxSums.values() ?? [])];
-      const isAdded = maxSums.every(({ limit, max }) => usedOf(state, limit, now) <= max);
-      if (conditional !== undefined && isAdded) addDeltas(state, conditional.deltas, 1, { now, date });
-      const { day, dayUsed, month, monthUsed } = state;
-      const missing = [...deltas.buckets].map(
-        ([method, { perSecond }]) => [method, missingUnits(state, { method, perSecond }, now)] as const,
-      );
-      return { day, dayUsed, month, monthUsed, missing: new Map(missing), isAdded };
-    }),
-  );
+/** Why the store has not added. */
+type SumsFailure = Pick<StoreUnreachable, 'message' | 'code'>;
+
+interface SumsResponse {
+  readonly state: SumsState;
+  readonly results: readonly (Sums | SumsFailure)[];
+}
+
+/**
+ * Serves the sums of all workers of one machine, in its primary.
+ * @param openRedis opens the sums in Redis; undefined: they are in memory
+ */
+export function serveSums(
+  router: MessageRouter,
+  openRedis?: (events: Pick<RedisLinkOptions, 'prepare' | 'onChange'>) => SharedSums,
+): void {
+  const stateOf = ({ isUp, connection }: SumsState): SumsState => ({ isUp, connection });
+  const sums: SharedSums =
+    openRedis?.({
+      prepare: async () => {
+        const restored = router.ids.map((worker) => router.request(worker, RESTORE_TOPIC, stateOf(sums)));
+        await Promise.race([Promise.all(restored), clock.sleep(MAX_RESTORE_MS)]);
+      },
+      onChange: () => {
+        for (const worker of router.ids) router.notify(worker, STATE_TOPIC, stateOf(sums));
+      },
+    }) ?? new MemorySums();
+  router.on(ADD_TOPIC, async (additions: readonly Addition[]): Promise<SumsResponse> => {
+    const results = await Promise.all(additions.map((addition) => addTo(sums, addition)));
+    return { state: stateOf(sums), results };
+  });
+  router.on(STATE_TOPIC, async (timeoutMs: number): Promise<SumsState> => {
+    await sums.link?.waitUntilUp(timeoutMs);
+    return stateOf(sums);
+  });
+}
+
+async function addTo(sums: SharedSums, addition: Addition): Promise<Sums | SumsFailure> {
+  try {
+    return await sums.add(addition);
+  } catch (error) {
+    if (!(error instanceof StoreUnreachable)) throw error;
+    return { message: error.message, code: error.code };
+  }
+}
+
+/** The sums in the memory of a process. */
+class MemorySums implements SharedSums {
+  readonly kind = 'primary';
+  readonly isUp = true;
+  readonly connection = 1;
+  readonly #states = new LRUCache<string, LimitState>(maxEntries(MAX_ACCOUNTS));
+
+  add({ account, deltas, conditional, date }: Addition): Promise<Sums> {
+    const now = clock.now();
+    const state = this.#states.get(account) ?? newLimitState();
+    this.#states.set(account, state);
+    addDeltas(state, deltas, 1, { now, date });
+    const maxSums = [...(conditional?.maxSums.values() ?? [])];
+    const isAdded = maxSums.every(({ limit, max }) => usedOf(state, limit, now) <= max);
+    if (conditional !== undefined && isAdded) addDeltas(state, conditional.deltas, 1, { now, date });
+    const { day, dayUsed, month, monthUsed } = state;
+    const missing = [...deltas.buckets].map(
+      ([method, { perSecond }]) => [method, missingUnits(state, { method, perSecond }, now)] as const,
+    );
+    return Promise.resolve({ day, dayUsed, month, monthUsed, missing: new Map(missing), isAdded });
+  }
 }
 
 interface UnsentAddition {
@@ -37,16 +91,46 @@ interface UnsentAddition {
   readonly reject: (error: Error) => void;
 }
 
-/** The sums at the primary, for one of its workers. They are not lost: the end of the primary ends the worker. */
+export interface MachineSumsOptions {
+  /** Where the primary has the sums. */
+  readonly kind: SharedSums['kind'];
+  /** Raises the sums in Redis to what this worker knows, on a new connection. */
+  readonly restore: () => Promise<void>;
+}
+
+/** The sums at the primary, for one of its workers. The end of the primary ends the worker. */
 export class MachineSums implements SharedSums {
-  readonly kind = 'primary';
-  readonly isUp = true;
-  readonly connection = 1;
+  readonly kind: SharedSums['kind'];
+  readonly link = {
+    waitUntilUp: async (timeoutMs: number): Promise<void> => {
+      if (this.kind === 'redis') this.#follow(await this.#link.request('primary', STATE_TOPIC, timeoutMs));
+    },
+    close: (): Promise<void> => Promise.resolve(),
+  };
   readonly #link: WorkerLink;
+  #state: SumsState;
   #unsent: UnsentAddition[] = [];
 
-  constructor(link: WorkerLink) {
+  constructor(link: WorkerLink, { kind, restore }: MachineSumsOptions) {
+    this.kind = kind;
     this.#link = link;
+    this.#state = { isUp: kind === 'primary', connection: 1 };
+    link.on(STATE_TOPIC, (state: SumsState) => {
+      this.#follow(state);
+    });
+    link.on(RESTORE_TOPIC, (state: SumsState) => {
+      this.#follow(state);
+      return restore();
+    });
+  }
+
+  /** Before it has joined, a worker gets no responses. */
+  get isUp(): boolean {
+    return this.#state.isUp && this.#link.hasJoined;
+  }
+
+  get connection(): number {
+    return this.#state.connection;
   }
 
   /** Additions of one turn share a message, which costs the primary more than an addition. */
@@ -60,11 +144,16 @@ export class MachineSums implements SharedSums {
     const sent = this.#unsent;
     this.#unsent = [];
     const additions = sent.map(({ addition }) => addition);
-    const sums = (await this.#link.request('primary', TOPIC, additions)) as readonly Sums[] | undefined;
+    const response = (await this.#link.request('primary', ADD_TOPIC, additions)) as SumsResponse | undefined;
+    this.#follow(response?.state);
     for (const [index, { resolve, reject }] of sent.entries()) {
-      const response = sums?.[index];
-      if (response === undefined) reject(new Error('the primary has no sums'));
-      else resolve(response);
+      const result = response?.results[index] ?? { message: 'the primary has no sums', code: 'ERR' };
+      if ('code' in result) reject(new StoreUnreachable(result.message, result.code));
+      else resolve(result);
     }
+  }
+
+  #follow(state: unknown): void {
+    if (state !== undefined) this.#state = state as SumsState;
   }
 }

@@ -1,6 +1,9 @@
 import { clock } from '../clock/clock.ts';
+import type { Log } from '../config/log.ts';
 import type { RedisClient } from '../redis/client.ts';
-import type { RedisLink } from '../redis/link.ts';
+import { isRedisError, redisErrorCode, RedisLink, type RedisLinkOptions } from '../redis/link.ts';
+import { parseRedisUrl } from '../redis/url.ts';
+import { storeUnreachable } from '../store/store-error.ts';
 import { missingUnits, rateName, type Sums } from './limit-state.ts';
 import type { Addition, SharedSums } from './shared-sums.ts';
 
@@ -15,6 +18,8 @@ const PREFIX = 'gatehouse:limit:';
 const QUOTA_TTL_MS = 32 * 86_400_000;
 /** Time to live without a quota: the hash is needed until its buckets are full. */
 const RATE_TTL_MS = 60_000;
+/** Interval of the warning while Redis rejects charges. */
+const WARNING_INTERVAL_MS = 60_000;
 
 /**
  * Adds to the sums of one account on Redis' clock, and returns whether the conditional units are in them, and the sums. Arguments:
@@ -90,11 +95,14 @@ export class RedisSums implements SharedSums {
   readonly kind = 'redis';
   readonly link: RedisLink;
   readonly #redis: ScriptedRedis;
+  readonly #log: Log;
+  #rejectionLoggedAt = -Infinity;
 
-  constructor(link: RedisLink) {
+  constructor(link: RedisLink, log: Log) {
     link.redis.defineCommand('gatehouseLimits', { numberOfKeys: 1, lua: script });
     this.link = link;
     this.#redis = link.redis as ScriptedRedis;
+    this.#log = log;
   }
 
   get isUp(): boolean {
@@ -105,7 +113,17 @@ export class RedisSums implements SharedSums {
     return this.link.connection;
   }
 
-  async add({ account, deltas, conditional, hasQuota, least, date }: Addition): Promise<Sums> {
+  async add(addition: Addition): Promise<Sums> {
+    try {
+      return await this.#add(addition);
+    } catch (thrown) {
+      const error = this.link.reportFailure(thrown);
+      this.#logRejection(error);
+      throw storeUnreachable(error);
+    }
+  }
+
+  async #add({ account, deltas, conditional, hasQuota, least, date }: Addition): Promise<Sums> {
     const more = conditional?.deltas;
     const maxOf = (limit: string): number => conditional?.maxSums.get(limit)?.max ?? Number.MAX_VALUE;
     const leastDay = least?.day === date.day ? least.dayUsed : 0;
@@ -126,4 +144,25 @@ export class RedisSums implements SharedSums {
       missing: new Map([...deltas.buckets.keys()].map((method, index) => [method, Number(missing[index])])),
     };
   }
+
+  /** Logs each minute that Redis rejects the command (NOPERM, OOM). The link logs that Redis is unavailable. */
+  #logRejection(error: unknown): void {
+    if (!isRedisError(error) || clock.now() - this.#rejectionLoggedAt < WARNING_INTERVAL_MS) return;
+    this.#rejectionLoggedAt = clock.now();
+    this.#log.warn({ error: redisErrorCode(error) }, 'Redis rejects charges: limits are counted in memory');
+  }
+}
+
+/**
+ * Opens the sums in Redis with a connection of their own, so that their timeout does not apply to key lookups.
+ * @throws SettingsError for a malformed URL
+ */
+export function openRedisSums(
+  url: string,
+  commandTimeoutMs: number,
+  log: Log,
+  events: Pick<RedisLinkOptions, 'prepare' | 'onChange'>,
+): RedisSums {
+  const link = new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, commandTimeoutMs, ...events });
+  return new RedisSums(link, log);
 }

@@ -15,14 +15,21 @@ export interface Addition {
   readonly date: UtcDate;
 }
 
-/** The sums that several processes share, in Redis or in the primary of the workers. It decides nothing. */
-export interface SharedSums {
-  readonly kind: 'redis' | 'primary';
+/** State of the store that has the sums. */
+export interface SumsState {
   readonly isUp: boolean;
   /** Number of the connection, another one after each new connection: the store may have lost data. */
   readonly connection: number;
-  /** Adds, and returns the new sums of the periods and of the given buckets. Rejects if the store does not respond in time. */
+}
+
+/** The sums that several processes share, in Redis or in the primary of the workers. It decides nothing. */
+export interface SharedSums extends SumsState {
+  readonly kind: 'redis' | 'primary';
+  /**
+   * Adds, and returns the new sums of the periods and of the given buckets.
+   * @throws StoreUnreachable if the store rejects it or does not respond in time (rejects with it)
+   */
   add(addition: Addition): Promise<Sums>;
   /** Connection to a store that may be unavailable. */
-  readonly link?: Pick<RedisLink, 'reportFailure' | 'waitUntilUp' | 'close'>;
+  readonly link?: Pick<RedisLink, 'close'> & { waitUntilUp(timeoutMs: number): Promise<unknown> };
 }

@@ -131,7 +131,7 @@ export const instruments = {
   gatehouse_key_store_up: gauge([], '1 while the key store can be read and changed', 'min'),
   gatehouse_limit_checks_total: counter(
     ['outcome'],
-    'Request bodies charged to a key with limits, by decision: redis, primary (of several workers, without Redis), memory (without Redis, far from all limits, or used up), without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
+    'Request bodies charged to a key with limits, and requests to upstreams with a rate, by decision: redis, primary (of several workers, without Redis), memory (without Redis, far from all limits, or used up), without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
   ),
   gatehouse_memory_pressure: gauge(
     [],

@@ -57,6 +57,7 @@ import { NetworkSubscriptions, type SubscriptionSources } from '../subscriptions
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
 import { POLL_TOPIC, type PollMessage } from '../upstreams/health/own-requests.ts';
 import { jsonResponse, parseResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
+import type { RequestLimiter } from '../upstreams/upstream-limits.ts';
 import { Upstream } from '../upstreams/upstream.ts';
 import type { UsageLedger } from '../usage/usage-ledger.ts';
 import { Verifier } from '../verify/verifier.ts';
@@ -96,6 +97,8 @@ export interface NetworkParts {
   readonly link: WorkerLink | undefined;
   /** Leases of the slots that the workers share, with `link`. */
   readonly leases: SlotLeases | undefined;
+  /** Limiter of the rates of upstreams. */
+  readonly limiter: RequestLimiter;
   readonly localChains: LocalChains;
   /** All open upstreams by identity. A rebuilt network reuses those of equal identity and adds new ones. */
   readonly openUpstreams: Map<string, Upstream>;
@@ -343,7 +346,7 @@ function openUpstreams(config: NetworkConfig, parts: NetworkParts, log: Log): Up
 function openUpstream(
   chain: ChainConfig,
   config: UpstreamConfig,
-  { settings, bounds, metrics, localChains, memory, link, leases }: NetworkParts,
+  { settings, bounds, metrics, localChains, memory, link, leases, limiter }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
   const fixed: FixedUpstreamOptions = config;
@@ -368,7 +371,7 @@ function openUpstream(
     defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS ?? attemptTimesMs.lookup,
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
-    shared: leases && { leases, name: `${chain.slug}/${fixed.name}` },
+    shared: { name: `${chain.slug}/${fixed.name}`, limiter, leases },
     onPolled:
       link &&
       ((failed) => {

@@ -21,6 +21,8 @@ export interface RedisLinkOptions {
   readonly acceptsReplica?: boolean;
   /** Runs on each new connection before it counts as up. If it rejects, the link reconnects. */
   readonly prepare?: (redis: RedisClient) => Promise<void>;
+  /** Listener for changes of `isUp`. */
+  readonly onChange?: () => void;
 }
 
 /**
@@ -181,7 +183,10 @@ export class RedisLink {
   }
 
   #setState(isUp: boolean): void {
-    this.#isUp = isUp;
+    if (isUp !== this.#isUp) {
+      this.#isUp = isUp;
+      this.#options.onChange?.();
+    }
     if (isUp) for (const done of this.#waiting) done();
     const now = clock.now();
     const isDue = isUp !== this.#loggedState || (!isUp && now - this.#warnedAt >= WARNING_INTERVAL_MS);

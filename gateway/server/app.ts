@@ -232,7 +232,7 @@ async function openState({ settings, log, link, bounds, auth, isFirstWorker, onC
     () => durable?.close(),
   );
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
-  await Promise.all([store.waitUntilReady(REDIS_OPEN_TIMEOUT_MS), limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS)]);
+  await store.waitUntilReady(REDIS_OPEN_TIMEOUT_MS);
   return {
     metrics,
     machineMetrics,
@@ -268,7 +268,7 @@ function openMemory({ settings, bounds, metrics, onClose }: Opened<typeof openSt
 
 /** Opens the networks of the files, and joins the other workers. */
 async function openNetworks(parts: Opened<typeof openMemory> & { readonly logLevel: LogLevel }) {
-  const { settings, log, link, files, configs, content, store, onClose } = parts;
+  const { settings, log, link, files, configs, content, store, limiter, onClose } = parts;
   const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS);
   const compiled = { specs, checks: compileParamChecks(), resultCheck: compileResultCheck() };
   const networks = new NetworkRegistry({ ...parts, ...compiled, shownParams }, files);
@@ -279,6 +279,8 @@ async function openNetworks(parts: Opened<typeof openMemory> & { readonly logLev
   link?.on('drains', () => drains.follow());
   await networks.open(configs, content);
   await networks.join();
+  // The primary has the connection of several workers, and responds from now on.
+  await limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS);
   // Equal calls have the same hash in all workers. Before `join`, the primary sends no response: a request would never end.
   const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
   if (secret !== undefined) shownParams.secret = secret;

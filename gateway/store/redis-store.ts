@@ -1,9 +1,9 @@
 import { random } from '../clock/random.ts';
 import type { Log } from '../config/log.ts';
 import { primariesOf, type RedisClient } from '../redis/client.ts';
-import { isRedisError, redisErrorCode, RedisLink, unreachable, type RedisLinkOptions } from '../redis/link.ts';
+import { isRedisError, redisErrorCode, RedisLink, type RedisLinkOptions } from '../redis/link.ts';
 import { readRedisMemory, type RedisMemory } from '../redis/memory.ts';
-import { StoreUnreachable } from './store-error.ts';
+import { storeUnreachable } from './store-error.ts';
 import type { AddOptions, ChangeListener, PutOptions, Store, Sums } from './store.ts';
 
 /** Begin of the fields in which sums have the number of the last `add` of each process. */
@@ -249,12 +249,6 @@ export class RedisStore implements Store {
       throw storeUnreachable(this.#link.reportFailure(error));
     }
   }
-}
-
-/** Makes the error of a store whose Redis did not respond or rejected the command. */
-export function storeUnreachable(cause: unknown): StoreUnreachable {
-  const { message, code } = unreachable(cause);
-  return new StoreUnreachable(message, code);
 }
 
 /** An operator may have written something else by hand. */

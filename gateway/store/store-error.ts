@@ -1,3 +1,5 @@
+import { unreachable } from '../redis/link.ts';
+
 /** The store cannot do an operation. The message is for operators: no URL, no secret. */
 export class StoreError extends Error {}
 
@@ -16,4 +18,10 @@ export class StoreUnreachable extends StoreError {
     super(message);
     this.code = code;
   }
+}
+
+/** Makes the error of a store whose Redis did not respond or rejected the command. */
+export function storeUnreachable(cause: unknown): StoreUnreachable {
+  const { message, code } = unreachable(cause);
+  return new StoreUnreachable(message, code);
 }

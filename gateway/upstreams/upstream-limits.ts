@@ -1,57 +1,76 @@
 import type { SlotLease, SlotLeases, SlotPool } from '../admission/slot-lease.ts';
-import { clock } from '../clock/clock.ts';
+import { noLimits, rateOf, type KeyLimits } from '../auth/permissions/key-limits.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { UpstreamLimitsConfig } from '../network-files/network-config.ts';
 
 const MIN_WAIT_MS = 100;
 
-/** Sums of refilled parts of tokens are not exact. */
-const ROUNDING = 1e-9;
+/** The charge of one request. */
+const oneRequest = { units: 1, byMethod: new Map<string, number>() };
 
-/** The workers that send requests to an upstream together. */
+/** Rates that all processes count together: `Limiter` of limits/. */
+export interface RequestLimiter {
+  /** Takes a charge, or reports the limit that rejects it. The promise never rejects. */
+  charge(limits: KeyLimits, charge: typeof oneRequest): RateOutcome | Promise<RateOutcome>;
+  /** Takes a charge without checking the limits. */
+  take(limits: KeyLimits, charge: typeof oneRequest): void;
+  /** Time until the rate has a unit, as far as this process knows, in ms. */
+  waitMs(limits: KeyLimits): number;
+}
+
+interface RateOutcome {
+  /** The limit that rejects the charge; undefined: it is taken. */
+  readonly shortage: object | undefined;
+}
+
+/** What an upstream's limits are shared by. */
 export interface SharedLimits {
-  readonly leases: SlotLeases;
   /** Name of the upstream, unique among all networks. */
   readonly name: string;
+  /** Limiter of the requests of all workers and gateways. */
+  readonly limiter: RequestLimiter;
+  /** Leases of the requests in flight of all workers; undefined: this is the only one. */
+  readonly leases: SlotLeases | undefined;
 }
 
 /**
  * Limits the request rate and concurrency of one upstream to its plan. Requests that the gateway itself makes, such as
- * polls, also take tokens but are never rejected. The number of tokens can therefore be negative.
+ * polls, also count for the rate but are never rejected.
  */
 export class UpstreamLimits {
-  readonly #tokens: Tokens | undefined;
+  readonly #rate: RequestRate | undefined;
   readonly #requests: RequestSlots | undefined;
 
-  /** @param shared undefined: this process has the limits alone */
-  constructor({ perSecond, burst, concurrency }: UpstreamLimitsConfig, shared?: SharedLimits) {
-    if (perSecond !== undefined) this.#tokens = new Tokens(perSecond, burst ?? Math.max(1, perSecond), shared);
-    if (concurrency !== undefined) this.#requests = new RequestSlots(concurrency, shared);
+  constructor({ perSecond, burst, concurrency }: UpstreamLimitsConfig, { name, limiter, leases }: SharedLimits) {
+    if (perSecond !== undefined) this.#rate = new RequestRate(name, limiter, perSecond, burst);
+    if (concurrency !== undefined) this.#requests = new RequestSlots(name, leases, concurrency);
   }
 
-  /** Whether a request may be sent. If not, slots that other workers do not use are requested. */
-  hasCapacity(now: number): boolean {
-    const short = this.#shortage(now);
-    void short?.lease?.requestMore();
-    return short === undefined;
+  /** Whether a request may be sent, as far as this process knows. */
+  hasCapacity(): boolean {
+    return this.hasSlot && this.#rateWaitMs === 0;
   }
 
-  /** @returns resolves when other workers have returned what they do not use; undefined: it has capacity, or they use all */
-  moreCapacity(now: number): Promise<void> | undefined {
-    const short = this.#shortage(now);
-    if (short === undefined) return undefined;
-    short.waiting++;
-    const granted = short.lease?.requestMore();
-    const ended = (): void => {
-      short.waiting--;
-    };
-    if (granted !== undefined) return granted.finally(ended);
-    ended();
-    return undefined;
+  /** Whether the requests in flight are fewer than the concurrency. */
+  get hasSlot(): boolean {
+    return this.#requests?.isFull !== true;
   }
 
-  beginRequest(now: number): void {
-    this.#tokens?.take(now);
+  /** Whether `admit` may permit a request: the upstream has capacity, or requests slots that other workers do not use. */
+  mayAdmit(): boolean {
+    return this.#rateWaitMs === 0 && (this.hasSlot || this.#requests?.lease?.requestMore() !== undefined);
+  }
+
+  /**
+   * Takes a request of the rate for the next `beginRequest`, and requests a slot of other workers if there is none.
+   * @returns undefined: it may begin; else whether it may, when all processes have decided
+   */
+  admit(): Promise<boolean> | undefined {
+    return this.hasSlot ? this.#rate?.admit() : this.#admitLater();
+  }
+
+  beginRequest(): void {
+    this.#rate?.begin();
     this.#requests?.take();
   }
 
@@ -60,19 +79,58 @@ export class UpstreamLimits {
   }
 
   /** Time, estimated, until the upstream has capacity. */
-  waitMs(now: number): number {
-    return Math.max(MIN_WAIT_MS, this.#tokens?.waitMs(now) ?? 0);
+  get waitMs(): number {
+    return Math.max(MIN_WAIT_MS, this.#rateWaitMs);
   }
 
   /** Returns what it has to the other workers. */
   close(): void {
-    this.#tokens?.lease?.close();
     this.#requests?.lease?.close();
   }
 
-  #shortage(now: number): Tokens | RequestSlots | undefined {
-    if (this.#tokens?.isEmpty(now) === true) return this.#tokens;
-    return this.#requests?.isFull === true ? this.#requests : undefined;
+  get #rateWaitMs(): number {
+    return this.#rate?.waitMs ?? 0;
+  }
+
+  async #admitLater(): Promise<boolean> {
+    await this.#requests?.requestMore();
+    return this.hasSlot && (await this.#rate?.admit()) !== false;
+  }
+}
+
+/** Rate of the requests of all processes: an account of the limiter. */
+class RequestRate {
+  readonly #limiter: RequestLimiter;
+  readonly #limits: KeyLimits;
+  readonly #maxWaitMs: number;
+  /** Requests that the rate has admitted and that have not begun. */
+  #admitted = 0;
+
+  constructor(name: string, limiter: RequestLimiter, perSecond: number, burst = Math.max(1, perSecond)) {
+    this.#limiter = limiter;
+    this.#limits = { ...noLimits(`upstream:${name}`), isCharged: true, rate: rateOf(perSecond, burst) };
+    this.#maxWaitMs = (burst / perSecond) * 1_000;
+  }
+
+  get waitMs(): number {
+    return this.#limiter.waitMs(this.#limits);
+  }
+
+  admit(): Promise<boolean> | undefined {
+    const outcome = this.#limiter.charge(this.#limits, oneRequest);
+    if (outcome instanceof Promise) return outcome.then((decided) => this.#note(decided));
+    return this.#note(outcome) ? undefined : Promise.resolve(false);
+  }
+
+  /** Requests that were not admitted, such as polls, exceed the rate by one burst at most: that bounds the delay for callers. */
+  begin(): void {
+    if (this.#admitted > 0) this.#admitted--;
+    else if (this.waitMs <= this.#maxWaitMs) this.#limiter.take(this.#limits, oneRequest);
+  }
+
+  #note({ shortage }: RateOutcome): boolean {
+    if (shortage === undefined) this.#admitted++;
+    return shortage === undefined;
   }
 }
 
@@ -84,13 +142,20 @@ class RequestSlots implements SlotPool {
   waiting = 0;
   readonly lease: SlotLease | undefined;
 
-  constructor(limit: number, shared: SharedLimits | undefined) {
-    this.size = shared === undefined ? limit : 0;
-    this.lease = shared?.leases.open(`upstream:${shared.name}:concurrency`, limit, this);
+  constructor(name: string, leases: SlotLeases | undefined, limit: number) {
+    this.size = leases === undefined ? limit : 0;
+    this.lease = leases?.open(`upstream:${name}:concurrency`, limit, this);
   }
 
   get isFull(): boolean {
     return this.inFlight >= this.size;
+  }
+
+  /** Resolves when other workers have returned what they do not use. */
+  async requestMore(): Promise<void> {
+    this.waiting++;
+    await this.lease?.requestMore();
+    this.waiting--;
   }
 
   take(): void {
@@ -100,69 +165,6 @@ class RequestSlots implements SlotPool {
   release(): void {
     this.inFlight--;
     this.lease?.requestEnded();
-  }
-}
-
-/**
- * A bucket of tokens, each of which is a slot that is in use until it is refilled. A worker refills those that it has, at their
- * part of the rate, and returns full ones: so the workers together never send more than the burst and the rate.
- */
-class Tokens implements SlotPool {
-  /** Number of waiting requests, as in `RequestSlots`. */
-  waiting = 0;
-  readonly lease: SlotLease | undefined;
-  /** Tokens at once, in all workers together. */
-  readonly #burst: number;
-  readonly #perSecond: number;
-  #size: number;
-  #missing = 0;
-  #refilledAt: number | undefined;
-
-  constructor(perSecond: number, burst: number, shared: SharedLimits | undefined) {
-    this.#perSecond = perSecond;
-    this.#burst = shared === undefined ? burst : Math.floor(burst);
-    this.#size = shared === undefined ? burst : 0;
-    this.lease = shared?.leases.open(`upstream:${shared.name}:rate`, this.#burst, this);
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  set size(size: number) {
-    this.#refill(clock.now());
-    this.#size = size;
-  }
-
-  get inFlight(): number {
-    this.#refill(clock.now());
-    return Math.ceil(this.#missing - ROUNDING);
-  }
-
-  isEmpty(now: number): boolean {
-    this.#refill(now);
-    return this.#missing + 1 > this.#size + ROUNDING;
-  }
-
-  take(now: number): void {
-    if (this.isEmpty(now)) void this.lease?.requestMore();
-    // The gateway's own requests may exceed the limit, by one burst at most: that bounds the delay for callers.
-    this.#missing = Math.min(this.#missing + 1, 2 * Math.max(this.#size, 1));
-  }
-
-  waitMs(now: number): number {
-    this.#refill(now);
-    return ((this.#missing + 1 - this.#size) / (this.#refillPerSecond || this.#perSecond)) * 1_000;
-  }
-
-  get #refillPerSecond(): number {
-    return this.lease === undefined ? this.#perSecond : (this.#perSecond * this.#size) / this.#burst;
-  }
-
-  #refill(now: number): void {
-    const elapsedMs = Math.max(0, now - (this.#refilledAt ?? now));
-    this.#missing = Math.max(0, this.#missing - (elapsedMs * this.#refillPerSecond) / 1_000);
-    this.#refilledAt = now;
   }
 }
 

@@ -8,8 +8,7 @@ import type { Transport } from './transport/transport.ts';
 import type { SubscriptionLink } from './transport/websocket-subscription.ts';
 
 export interface UpstreamOptions {
-  /** The workers that share its limits; undefined: this is the only one. */
-  readonly shared?: SharedLimits | undefined;
+  readonly shared: SharedLimits;
   readonly chainId: number;
   /** Classifies an error in response to a check of the chain id, or a poll. Undefined: it is not an upstream failure. */
   readonly classifyError?: (error: ErrorResponse) => FailedOutcome | undefined;

@@ -207,7 +207,7 @@ export class Upstream {
     const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch, batchedGroup } = options;
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const sentAt = clock.now();
-    this.limits?.beginRequest(sentAt);
+    this.limits?.beginRequest();
     this.inFlight++;
     let rest: BodyRest | undefined;
     try {
@@ -411,7 +411,7 @@ export class Upstream {
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
   tryAcquireCall(now: number): boolean {
-    if (this.limits?.hasCapacity(now) === false || this.circuit.pauseMs(now) !== undefined) return false;
+    if (this.limits?.hasCapacity() === false || this.circuit.pauseMs(now) !== undefined) return false;
     return this.circuit.isClosed || this.circuit.tryBeginTrial(now);
   }
 
@@ -575,7 +575,7 @@ export class Upstream {
   ): Promise<UpstreamResponse> {
     if (work?.isCancelled === true) throw new Cancelled();
     const id = ++this.#id;
-    this.limits?.beginRequest(clock.now());
+    this.limits?.beginRequest();
     try {
       const received = await this.#options.transport.send(
         { id, body: bodyOf(id, method, params), deadline, maxBytes: maxResponseBytes(method) },

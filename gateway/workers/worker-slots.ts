@@ -120,7 +120,7 @@ class WorkerLease implements SlotLease {
     return this.#use(pool.inFlight + pool.waiting, returned);
   }
 
-  /** Returns what is idle, and tokens of a rate, which come back without `requestEnded`. */
+  /** Returns what is idle, also after requests that have left while they waited. */
   check(): void {
     if (this.#closeIfIdle()) return;
     this.requestEnded();

@@ -12,6 +12,7 @@ import { configOf } from '../network-files/load.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import type { ScriptedChain } from './scripted-chain.ts';
+import { ownLimits } from '../support/own-limits.ts';
 
 export const CHAIN_ID = 7;
 
@@ -95,6 +96,7 @@ export function follow(
     if (config === undefined) throw new Error('the network has no upstream');
     return new Upstream(config, config, {
       chainId: CHAIN_ID,
+      shared: ownLimits(),
       transport: new HttpUpstream({ url, connections: 8, ...options }),
       ...(webSocketUrl !== undefined && { webSocket: new WebSocketUpstream({ url: webSocketUrl, ...options }) }),
       // Longer than a response takes on a loaded machine.

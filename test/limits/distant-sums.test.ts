@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { clock, installClock } from '../../gateway/clock/clock.ts';
 import { noLimits, rateOf, type KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
-import { openLog } from '../../gateway/config/log.ts';
 import type { ChargeOutcome } from '../../gateway/limits/account-units.ts';
 import type { Sums } from '../../gateway/limits/limit-state.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
@@ -49,8 +48,8 @@ async function openGateways(count: number): Promise<readonly Gateway[]> {
   const { workers, links } = await linkedWorkers(count);
   serveSums(workers.router);
   return links.map((link) => {
-    const sums = new DistantSums(new MachineSums(link));
-    return { sums, limiter: new Limiter({ sums, shouldServeWithoutRedis: true, log: openLog('silent') }) };
+    const sums = new DistantSums(new MachineSums(link, { kind: 'primary', restore: () => Promise.resolve() }));
+    return { sums, limiter: new Limiter({ sums, shouldServeWithoutRedis: true }) };
   });
 }
 

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import { noLimits, rateOf, type KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
-import { openLog } from '../../gateway/config/log.ts';
 import type { Charge } from '../../gateway/limits/limit-state.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
 import { MachineSums, serveSums } from '../../gateway/limits/machine-sums.ts';
@@ -30,7 +29,11 @@ async function openMachine(count: number): Promise<Machine> {
     received(from, message);
   };
   const limiters = links.map(
-    (link) => new Limiter({ sums: new MachineSums(link), shouldServeWithoutRedis: true, log: openLog('silent') }),
+    (link) =>
+      new Limiter({
+        sums: new MachineSums(link, { kind: 'primary', restore: () => Promise.resolve() }),
+        shouldServeWithoutRedis: true,
+      }),
   );
   return { limiters, messages: () => messages };
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { noLimits, rateOf, type KeyLimits, type PublicLimits } from '../../gateway/auth/permissions/key-limits.ts';
-import { openLog } from '../../gateway/config/log.ts';
 import type { ChargeOutcome } from '../../gateway/limits/account-units.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
 import { serveShares, WorkerShares } from '../../gateway/limits/machine-shares.ts';
@@ -19,7 +18,7 @@ const each: KeyLimits = { ...noLimits('others'), ...slow(3) };
 const kind = { own: each, others: each };
 
 function openCharges(maxAddresses?: number, worker?: WorkerLink): PublicCharges {
-  const limiter = new Limiter({ sums: undefined, shouldServeWithoutRedis: true, log: openLog('silent') });
+  const limiter = new Limiter({ sums: undefined, shouldServeWithoutRedis: true });
   onTestFinished(() => limiter.close());
   const shares = new ShareCounts(maxAddresses);
   return new PublicCharges(limiter, shares, worker && new WorkerShares(worker, shares));

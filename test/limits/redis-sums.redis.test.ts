@@ -24,7 +24,7 @@ let sums: RedisSums;
 beforeAll(async () => {
   server = await startRedis();
   const address = parseRedisUrl(server.url);
-  sums = new RedisSums(new RedisLink({ purpose: 'limits', address, log: silent, commandTimeoutMs: 20_000 }));
+  sums = new RedisSums(new RedisLink({ purpose: 'limits', address, log: silent, commandTimeoutMs: 20_000 }), silent);
   await sums.link.waitUntilUp(5_000);
 });
 afterAll(async () => {
@@ -96,7 +96,7 @@ it('one process decides by Redis as in memory', async () => {
     units: a + b + others,
     byMethod: new Map([...(a > 0 ? [['eth_a', a] as const] : []), ...(b > 0 ? [['eth_b', b] as const] : [])]),
   }));
-  const options = { shouldServeWithoutRedis: true, log: silent };
+  const options = { shouldServeWithoutRedis: true };
   const [shared, own] = [new Limiter({ sums, ...options }), new Limiter({ sums: undefined, ...options })];
   await fc.assert(
     fc.asyncProperty(limits, fc.array(charge, { maxLength: 12 }), async (some, charges) => {

@@ -11,6 +11,7 @@ import { blocksNamedBy } from '../../gateway/upstreams/available-blocks.ts';
 import { HttpUpstream } from '../../gateway/upstreams/transport/http-upstream.ts';
 import { Upstream } from '../../gateway/upstreams/upstream.ts';
 import { configOf } from '../network-files/load.ts';
+import { ownLimits } from '../support/own-limits.ts';
 
 const COUNT = 3;
 const CASES = 400;
@@ -55,12 +56,13 @@ function randomCase(seed: number) {
   const upstreams = configs.map((config) => {
     const upstream = new Upstream({ ...config, archive: isTrue() }, config, {
       chainId: 7,
+      shared: ownLimits(config.name),
       transport,
       defaultTimeoutMs: 1_000,
       metrics: metrics.upstreamMetrics('test', config.name),
       log,
     });
-    if (isTrue()) upstream.limits?.beginRequest(now);
+    if (isTrue()) upstream.limits?.beginRequest();
     if (isTrue()) upstream.methods.recordFailure(name, 'unsupported', true, now);
     // A long time ago, a trial is due.
     const failedAt = [undefined, now, now - 100_000][random(5)];

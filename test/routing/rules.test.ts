@@ -49,7 +49,6 @@ it('the order of the rules', () => {
     'shared blocks',
     'verification',
     'catching up',
-    'upstream capacity',
     'confirmation',
   ]);
 });

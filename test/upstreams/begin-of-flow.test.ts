@@ -6,6 +6,7 @@ import { HttpUpstream } from '../../gateway/upstreams/transport/http-upstream.ts
 import { Upstream } from '../../gateway/upstreams/upstream.ts';
 import { configOf } from '../network-files/load.ts';
 import { startFakeNode } from '../support/fake-node.ts';
+import { ownLimits } from '../support/own-limits.ts';
 
 const method = 'debug_traceTransaction';
 /** More than is held back because of a bound. */
@@ -26,6 +27,7 @@ it.each([
   if (config === undefined) throw new Error('the network has no upstream');
   const upstream = new Upstream(config, config, {
     chainId: 5,
+    shared: ownLimits(),
     transport: new HttpUpstream({ url: node.url, connections: 1, headers: {}, responseMaxBytes: 10_000_000 }),
     defaultTimeoutMs: 20_000,
     metrics: new Metrics().upstreamMetrics('test', 'one'),

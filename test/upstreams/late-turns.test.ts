@@ -11,6 +11,7 @@ import { TimedOut } from '../../gateway/upstreams/transport/upstream-response.ts
 import { Upstream } from '../../gateway/upstreams/upstream.ts';
 import { configOf } from '../network-files/load.ts';
 import { simulateTime } from '../support/simulate-time.ts';
+import { ownLimits } from '../support/own-limits.ts';
 
 const simulated = simulateTime();
 const REST_MS = 2_000;
@@ -26,6 +27,7 @@ it('a call whose large response waits for a turn ends at its deadline, and gives
   if (config === undefined) throw new Error('the network has no upstream');
   const upstream = new Upstream(config, config, {
     chainId: 5,
+    shared: ownLimits(),
     transport: node,
     defaultTimeoutMs: 20_000,
     metrics: new Metrics().upstreamMetrics('test', 'one'),

@@ -1,58 +1,86 @@
 import { describe, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
+import { Limiter } from '../../gateway/limits/limiter.ts';
+import { MachineSums, serveSums } from '../../gateway/limits/machine-sums.ts';
+import type { UpstreamLimitsConfig } from '../../gateway/network-files/network-config.ts';
 import { UpstreamLimits } from '../../gateway/upstreams/upstream-limits.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import { WorkerSlots } from '../../gateway/workers/worker-slots.ts';
+import { ownLimits } from '../support/own-limits.ts';
 import { simulateTime } from '../support/simulate-time.ts';
-import { linkedWorkers } from '../workers/linked-workers.ts';
+import { linkedWorkers, type LinkedWorkers } from '../workers/linked-workers.ts';
+
+const time = simulateTime();
 
 it('a limit of concurrency without a rate gives a finite waiting time', () => {
-  const limits = new UpstreamLimits({ concurrency: 1 });
-  limits.beginRequest(0);
-  expect(limits.hasCapacity(0)).toBe(false);
-  expect(limits.waitMs(0)).toBeGreaterThan(0);
-  expect(limits.waitMs(0)).toBeLessThan(10_000);
+  const limits = new UpstreamLimits({ concurrency: 1 }, ownLimits());
+  limits.beginRequest();
+  expect(limits.hasCapacity()).toBe(false);
+  expect(limits.waitMs).toBeGreaterThan(0);
+  expect(limits.waitMs).toBeLessThan(10_000);
 });
 
-it('tokens for requests of the gateway itself are restored within the time of two bursts', () => {
-  const limits = new UpstreamLimits({ perSecond: 5, burst: 5 });
+it('tokens for requests of the gateway itself are restored within the time of two bursts', async () => {
+  const limits = new UpstreamLimits({ perSecond: 5, burst: 5 }, ownLimits());
   for (let count = 0; count < 500; count++) {
-    limits.beginRequest(0);
+    limits.beginRequest();
     limits.endRequest();
   }
-  expect(limits.waitMs(0)).toBeLessThanOrEqual(1_200);
-  expect(limits.hasCapacity(2_000)).toBe(true);
+  expect(limits.waitMs).toBeLessThanOrEqual(1_200);
+  await time().advance(2_000);
+  expect(limits.hasCapacity()).toBe(true);
+});
+
+it('a request that was admitted and not sent is the next one that is sent', () => {
+  const limits = new UpstreamLimits({ perSecond: 0.001, burst: 2 }, ownLimits());
+  expect(limits.admit()).toBeUndefined();
+  limits.beginRequest();
+  expect(limits.admit()).toBeUndefined();
+  expect(limits.hasCapacity()).toBe(false);
+  limits.beginRequest();
+  limits.beginRequest();
+  expect(limits.waitMs).toBeCloseTo(2_000_000, -1);
 });
 
 describe('of several workers together', () => {
-  const time = simulateTime();
-  async function sharedLimits(
+  async function open(
     count: number,
-    config: ConstructorParameters<typeof UpstreamLimits>[0],
-  ): Promise<UpstreamLimits[]> {
+    config: UpstreamLimitsConfig,
+  ): Promise<{ readonly workers: LinkedWorkers; readonly all: readonly UpstreamLimits[] }> {
     const { workers, links } = await linkedWorkers(count);
     new MachineSlots(workers.router, count).serve();
-    return links.map((link) => new UpstreamLimits(config, { leases: new WorkerSlots(link), name: 'main/node' }));
+    serveSums(workers.router);
+    const all = links.map((link) => {
+      const sums = new MachineSums(link, { kind: 'primary', restore: () => Promise.resolve() });
+      const limiter = new Limiter({ sums, shouldServeWithoutRedis: true });
+      return new UpstreamLimits(config, { name: 'main/node', limiter, leases: new WorkerSlots(link) });
+    });
+    return { workers, all };
   }
 
-  /** Sends as many requests as the limits permit, at most `count`. @returns how many */
-  async function send(limits: UpstreamLimits, count: number): Promise<number> {
-    let sent = 0;
-    while (sent < count) {
-      const more = limits.moreCapacity(clock.now());
-      if (more !== undefined) {
-        await more;
-        continue;
-      }
-      if (!limits.hasCapacity(clock.now())) break;
-      limits.beginRequest(clock.now());
-      sent++;
+  /** Sends a request if the limits permit it. */
+  async function sendOne(limits: UpstreamLimits): Promise<boolean> {
+    while (limits.mayAdmit()) {
+      const admission = limits.admit();
+      if (admission !== undefined && (!(await admission) || !limits.hasSlot)) continue;
+      limits.beginRequest();
+      return true;
     }
-    return sent;
+    return false;
+  }
+
+  /** Sends as many requests at once as the limits permit, at most `count`. @returns how many */
+  async function send(limits: UpstreamLimits, count: number): Promise<number> {
+    const sent = Promise.all(Array.from({ length: count }, () => sendOne(limits)));
+    let hasEnded = false;
+    void sent.then(() => (hasEnded = true));
+    for (let ms = 0; !hasEnded; ms = 1) await time().advance(ms);
+    return (await sent).filter(Boolean).length;
   }
 
   it('requests in flight use the whole concurrency in one, or in all', async () => {
-    const [one, other] = (await sharedLimits(2, { concurrency: 7 })) as [UpstreamLimits, UpstreamLimits];
+    const { all } = await open(2, { concurrency: 7 });
+    const [one, other] = all as [UpstreamLimits, UpstreamLimits];
     expect(await send(one, 20)).toBe(7);
     expect(await send(other, 20)).toBe(0);
     for (let ended = 0; ended < 3; ended++) one.endRequest();
@@ -61,12 +89,34 @@ describe('of several workers together', () => {
     expect(await send(one, 20)).toBe(0);
   });
 
+  it('requests in flight never exceed the concurrency while they wait for the rate', async () => {
+    const { all } = await open(2, { concurrency: 3, perSecond: 10, burst: 40 });
+    const [one, other] = all as [UpstreamLimits, UpstreamLimits];
+    expect((await send(one, 9)) + (await send(other, 9))).toBe(3);
+  });
+
   it('the burst can be used by one worker', async () => {
-    const [one, other] = (await sharedLimits(2, { perSecond: 0.001, burst: 10 })) as [UpstreamLimits, UpstreamLimits];
+    const { all } = await open(2, { perSecond: 0.001, burst: 10 });
+    const [one, other] = all as [UpstreamLimits, UpstreamLimits];
     expect(await send(other, 1)).toBe(1);
     expect(await send(one, 20)).toBe(9);
     expect(await send(other, 20)).toBe(0);
+    expect(other.hasCapacity()).toBe(false);
   });
+
+  it('requests of the gateway itself pass in any worker, and count for all', async () => {
+    const { all } = await open(2, { perSecond: 0.001, burst: 10 });
+    const [one, other] = all as [UpstreamLimits, UpstreamLimits];
+    for (let poll = 0; poll < 6; poll++) one.beginRequest();
+    await time().advance(200);
+    expect(await send(other, 20)).toBe(4);
+    one.beginRequest();
+  });
+
+  const [perSecond, burst] = [200, 100];
+  /** The most that passes in a time, with 100 ms of the rate of each other worker. */
+  const most = (ms: number, workers: number): number =>
+    burst + (perSecond * ms) / 1_000 + (workers - 1) * perSecond * 0.1 + 1;
 
   it.each([
     ['one worker', [60, 0]],
@@ -74,16 +124,30 @@ describe('of several workers together', () => {
     ['one that is busy, and one with few', [60, 1]],
     ['first one, then the other', undefined],
   ])('in any time, at most the burst and the rate pass, and not much less: %s', async (_name, given) => {
-    const [perSecond, burst] = [200, 100];
-    const all = (await sharedLimits(2, { perSecond, burst })) as [UpstreamLimits, UpstreamLimits];
+    const { all } = await open(2, { perSecond, burst });
     const seconds = 8;
     let sent = 0;
-    for (let ms = 0; ms < seconds * 1_000; ms += 50) {
+    const startedAt = clock.now();
+    for (let ms = 0; ms < seconds * 1_000; ms = clock.now() - startedAt) {
       const counts = given ?? (ms < 4_000 ? [60, 0] : [0, 60]);
       for (const [index, limits] of all.entries()) sent += await send(limits, counts[index] as number);
-      expect(sent).toBeLessThanOrEqual(burst + (perSecond * ms) / 1_000);
+      expect(sent).toBeLessThanOrEqual(most(clock.now() - startedAt, 2));
       await time().advance(50);
     }
     expect(sent).toBeGreaterThan(0.9 * (burst + perSecond * seconds));
+  });
+
+  it('at ten times the rate, three workers get the rate, also after one of them is killed', async () => {
+    const { workers, all } = await open(3, { perSecond, burst });
+    const seconds = 6;
+    let sent = 0;
+    const startedAt = clock.now();
+    for (let ms = 0; ms < seconds * 1_000; ms = clock.now() - startedAt) {
+      if (ms >= 3_000) workers.end(1);
+      for (const limits of ms < 3_000 ? all : all.slice(1)) sent += await send(limits, 20);
+      expect(sent).toBeLessThanOrEqual(most(clock.now() - startedAt, 3));
+      await time().advance(15);
+    }
+    expect(sent).toBeGreaterThan(0.95 * (burst + perSecond * seconds));
   });
 });

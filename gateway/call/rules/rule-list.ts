@@ -14,7 +14,6 @@ import type { CallRules, Rule, RuleAccess } from './rule.ts';
 import { sentTransaction } from './sent-transaction.ts';
 import { sharedBlocks } from './shared-blocks.ts';
 import { transactionRoute } from './transaction-route.ts';
-import { upstreamCapacity } from './upstream-capacity.ts';
 import { verification } from './verification.ts';
 
 /**
@@ -24,8 +23,8 @@ import { verification } from './verification.ts';
 type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess, isVerified: boolean) => Rule<Call> | undefined;
 
 /**
- * All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone, except for two: hedges
- * and waits use the judgements of the confirmation, and the transaction route uses `moreCapacity` of upstream capacity.
+ * All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone, except that hedges and
+ * waits use the judgements of the confirmation.
  */
 export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Rejects the call before it has a slot and the others do work for it.
@@ -46,8 +45,6 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Judges what the others have made of a response. Pins a tag, for which the next one waits.
   ['verification', verification],
   ['catching up', catchingUp],
-  // The last wait before a selection: other calls may take what it has got.
-  ['upstream capacity', upstreamCapacity],
   // Confirms what the others have let pass.
   ['confirmation', confirmation],
 ];

@@ -13,7 +13,6 @@ import type { Router } from '../router.ts';
 import { selectAll } from '../select.ts';
 import { firstEnded, sendToAll, type Sent } from '../send-to-all.ts';
 import type { Rule, RuleAccess } from './rule.ts';
-import { moreCapacity } from './upstream-capacity.ts';
 
 /** An upstream with this many transactions without a response, whose callers have theirs, gets no further one at once. */
 const MAX_UNFINISHED = 100;
@@ -59,7 +58,6 @@ function toRelays({ name, sends }: MethodSpec, { all, options }: Router): Rule<C
  * @throws RpcError if no upstream has a usable response
  */
 async function sendAtOnce(call: Call, fallback: Fallback | undefined): Promise<UpstreamResponse> {
-  await moreCapacity(call, true);
   const transaction = (call.transaction = new RawTransaction(String(call.params[0])));
   transaction.isAtOnce = true;
   const pending = new Set<Sent>();
@@ -87,7 +85,7 @@ async function firstAcceptance(
   /** An error about the transaction, or that its receipt did not come. */
   let response: UpstreamResponse | undefined;
   let error: unknown;
-  send(call, pending);
+  await send(call, pending);
   for (;;) {
     // A relay that waits for a receipt has not failed.
     const revealAt = method.group === 'long' && pending.size > 0 ? Infinity : fallbackAt;
@@ -102,7 +100,7 @@ async function firstAcceptance(
       }
       fallbackAt = Infinity;
       call.candidates = fallback.upstreams;
-      if (send(call, pending) > 0) router.options.metrics.revealed();
+      if ((await send(call, pending)) > 0) router.options.metrics.revealed();
       continue;
     }
     let outcome: Outcome;
@@ -134,13 +132,17 @@ function isWaitingForReceipt({ transaction, method }: Call): boolean {
 }
 
 /** Sends the transaction to the candidates, except for those with too many others. @returns how many get it */
-function send(call: Call, pending: Set<Sent>): number {
+async function send(call: Call, pending: Set<Sent>): Promise<number> {
   const { router, rules, attempts } = call;
   const { sent } = router;
   const selected = selectAll(call, clock.now());
   const free = selected.filter((upstream) => sent.unfinishedAt(upstream) < MAX_UNFINISHED);
   const count = Math.max(0, (rules.failsafe?.maxAttempts ?? Infinity) - attempts);
-  const upstreams = (free.length > 0 ? free : selected).slice(0, count);
+  const upstreams: Upstream[] = [];
+  for (const upstream of (free.length > 0 ? free : selected).slice(0, count)) {
+    const admission = upstream.limits?.admit();
+    if (admission === undefined || (await admission)) upstreams.push(upstream);
+  }
   for (const one of sendToAll(call, upstreams, call.cancellation)) pending.add(one);
   return upstreams.length;
 }

@@ -284,7 +284,10 @@ export const upstreamOptions = {
     minProperties: 1,
     dependentRequired: { burst: ['perSecond'] },
     properties: {
-      perSecond: { ...aboveZero, description: 'Requests per second.' },
+      perSecond: {
+        ...aboveZero,
+        description: 'Requests per second, of all workers, and of all gateways with one Redis.',
+      },
       burst: { ...whole(1), description: 'Requests that may be sent at once; default: those of one second.' },
       concurrency: { ...whole(1), description: 'Concurrent requests.' },
     },

@@ -94,7 +94,7 @@ export class AuditRequests {
     if (drain !== undefined) return false;
     if (config.audit === 'off' || config.probe === 'off' || !circuit.isClosed || isOnOtherChain) return false;
     if (methods.isSkipped(name) || this.#permitted.candidatesOf(name)?.includes(upstream) === false) return false;
-    return limits?.hasCapacity(clock.now()) !== false;
+    return limits?.hasCapacity() !== false;
   }
 }
 
