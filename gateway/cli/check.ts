@@ -31,37 +31,6 @@ export interface CheckReport {
   readonly text: string;
 }
 
-/** Network in the report, without URLs: the report may be in a build log. */
-interface CheckedNetwork {
-  readonly file: string;
-  readonly slug: string;
-  readonly name: string;
-  readonly chainId: number;
-  /** Number of upstreams. */
-  readonly upstreams: number;
-  /** The groups of the upstreams, in words. */
-  readonly groups: readonly string[];
-  /** Number of methods, without those of wildcards. */
-  readonly methods: number;
-  /** Upstreams that may get each method. */
-  readonly table: readonly MethodRow[];
-  /** Warnings: what is valid, and probably not intended. */
-  readonly notes: readonly string[];
-}
-
-/** auth.yaml or defaults.yaml. */
-interface SharedFile {
-  readonly file: string;
-  /** Content of the file, in words. */
-  readonly about: string;
-  readonly notes: readonly string[];
-}
-
-interface CheckedFiles {
-  readonly networks: readonly CheckedNetwork[];
-  readonly shared: readonly SharedFile[];
-}
-
 /**
  * Validates all files of NETWORKS_DIR, and the file of UNITS_FILE, as `gatehouse start` does. Sends nothing to upstreams.
  * @param running active configuration of a running gateway
@@ -113,10 +82,16 @@ export function listNetworks(networks: readonly NetworkConfig[], asJson: boolean
   return columns([['SLUG', 'CHAIN', 'NAME', 'UPSTREAMS'], ...rows]);
 }
 
+type CheckedFiles = ReturnType<typeof checkedFiles>;
+
+/**
+ * The networks, and auth.yaml and defaults.yaml. Without URLs: the report may be in a build log. Notes are about what is valid,
+ * and probably not intended.
+ */
 function checkedFiles(
   { NETWORKS_DIR: folder, UNITS_FILE: unitsFile, CALL_TIMEOUT_MS: callTimeoutMs }: CheckedSettings,
   env: Readonly<Record<string, string | undefined>>,
-): CheckedFiles {
+) {
   const found: FileDiagnostic[] = [];
   const networks = collect(found, () => readNetworks(folder, env, callTimeoutMs));
   const unitsTable = collect(found, () => readUnits(unitsFile, networks, methodFacts)) ?? {};
@@ -133,6 +108,7 @@ function checkedFiles(
       chainId: network.chainId,
       upstreams: network.upstreams.length,
       groups: describeGroups(network.upstreams),
+      // Without those of wildcards.
       methods: network.methods.length,
       table: methodsByUpstreams(network, methodFacts),
       notes: [groupsNote(network) ?? [], verifyNotes(network), publicNotes(network, unitsTable)].flat(),
@@ -146,7 +122,7 @@ function checkedFiles(
   };
 }
 
-function aboutAuth(auth: AuthConfig | undefined, lookup: number, slugs: readonly string[]): Omit<SharedFile, 'file'> {
+function aboutAuth(auth: AuthConfig | undefined, lookup: number, slugs: readonly string[]) {
   const plans = auth?.plans ?? {};
   const names = Object.keys(plans);
   const ofTokens = auth?.issuer === undefined ? 'tokens beside keys' : `tokens of ${auth.issuer.issuer}`;
@@ -205,14 +181,15 @@ function collect<Value>(found: FileDiagnostic[], read: () => Value): Value | und
   }
 }
 
-function formatNetwork({ file, name, chainId, upstreams, groups, methods, table, notes }: CheckedNetwork): string {
+function formatNetwork(network: CheckedFiles['networks'][number]): string {
+  const { file, name, chainId, upstreams, groups, methods, table, notes } = network;
   const counts = `${formatCount(upstreams, 'upstream')}, ${formatCount(methods, 'method')}`;
   const noteLines = notes.map((note) => `  note: ${note}\n`).join('');
   const groupLine = upstreams === 1 ? '' : `  ${formatCount(groups.length, 'group')}: ${groups.join('; ')}\n`;
   return `${file}: ${printableInLine(name)}, chain ${chainId}, ${counts}\n${groupLine}${noteLines}${isPlain(table) ? '' : formatTable(table)}`;
 }
 
-function formatShared({ file, about, notes }: SharedFile): string {
+function formatShared({ file, about, notes }: CheckedFiles['shared'][number]): string {
   return `${file}: ${printableInLine(about)}\n${notes.map((note) => `  note: ${note}\n`).join('')}`;
 }
 

@@ -22,8 +22,7 @@ import { accessOf, checkAccess, recordRejection } from './find-caller.ts';
 import { acceptsHtml, type Layer } from './layer.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions } from './request-options.ts';
-import { writeFlow } from './write-flow.ts';
-import { writeAccounted, writePreflight, writeResponse } from './write-response.ts';
+import { writeAccounted, writeFlow, writePreflight, writeResponse } from './write-response.ts';
 
 /** The event-loop time of smaller responses is not worth its account. */
 const METERED_RESPONSE_BYTES = 16_384;

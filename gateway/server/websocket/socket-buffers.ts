@@ -5,8 +5,9 @@ import { BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.t
 import type { Account } from '../../admission/account.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { sentBytes } from '../http/node-internals.ts';
-import { TICK_MS } from './session-options.ts';
 
+/** Interval for confirming keys in use and for the checks of sessions: one timer for all. */
+export const TICK_MS = 250;
 /** Fewer unread bytes are normal. */
 const IGNORED_BYTES = 65_536;
 /** Unread bytes beyond which a client must read notifications. The logs of one block can be 10 MB for each subscription. */
