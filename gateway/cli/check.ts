@@ -20,7 +20,6 @@ import { isPlain, methodsByUpstreams, type MethodRow } from '../routing-policy/m
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 import { lookupUnits, rateWarnings, type UnitsTable } from '../spec/request-units.ts';
 import { columns, printableInLine } from './columns.ts';
-import { describeActive } from './running-gateway.ts';
 
 type CheckedSettings = Pick<Settings, 'NETWORKS_DIR'> & Partial<Pick<Settings, 'UNITS_FILE' | 'CALL_TIMEOUT_MS'>>;
 
@@ -168,6 +167,14 @@ function publicNotes({ public: options, units }: NetworkConfig, unitsTable: Unit
       ? ['public: without a rate or quota in total, callers without a key may use all that upstreams allow']
       : []),
   ];
+}
+
+/** Makes a line for the operator. @param digest of the checked files */
+function describeActive({ digest: active, loadedAt, refused: rejected }: Configuration, digest: string): string {
+  if (active === digest) return `these files are active in the running gateway, loaded ${loadedAt}\n`;
+  const others = `other files are active in the running gateway, loaded ${loadedAt}`;
+  if (rejected === null) return `${others}\n`;
+  return `${others}; it rejected ${rejected.digest === digest ? 'these' : 'different files'} ${rejected.at}\n`;
 }
 
 /** Adds the diagnostics of what cannot be read to the others. */

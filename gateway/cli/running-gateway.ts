@@ -139,14 +139,6 @@ export function reachable(host: string): string {
   return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
 }
 
-/** Makes a line for the operator. @param digest of the checked files */
-export function describeActive({ digest: active, loadedAt, refused: rejected }: Configuration, digest: string): string {
-  if (active === digest) return `these files are active in the running gateway, loaded ${loadedAt}\n`;
-  const others = `other files are active in the running gateway, loaded ${loadedAt}`;
-  if (rejected === null) return `${others}\n`;
-  return `${others}; it rejected ${rejected.digest === digest ? 'these' : 'different files'} ${rejected.at}\n`;
-}
-
 /** @throws SettingsError */
 function readAddress(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;

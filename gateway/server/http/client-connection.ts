@@ -23,7 +23,10 @@ interface TargetOptions {
 
 /** Requests of one connection in progress: one, and 4 that the client sends before its response. */
 const MAX_IN_PROGRESS = 5;
-/** These, and 5 requests that wait. With a further one, the connection closes after the responses to these. */
+/**
+ * These, and 5 requests that wait. With a further one, the connection closes after the responses to these. Bounds the attack
+ * `pipelined requests, responses never read`.
+ */
 const MAX_PIPELINED = 10;
 /** Time that is promised to clients. Longer than the usual idle timeout of load balancers (60 s), so that they close first. */
 export const KEEP_ALIVE_S = 65;
@@ -212,7 +215,7 @@ export class ClientConnection {
     if (!this.#mustNotRead()) this.socket.resume();
   }
 
-  /** Stops parsing what was read, and reading. Attack: 100 addresses without a key. */
+  /** Stops parsing what was read, and reading. Bounds the attack `100 addresses without a key`. */
   abandon(): void {
     this.#isAbandoned = true;
     skipInput(this.socket);
@@ -239,11 +242,6 @@ export class ClientConnection {
       });
     }
     this.socket.pause();
-  }
-
-  /** The response to the oldest request, until it is complete. */
-  get pending(): ClientResponse | undefined {
-    return this.responses[0];
   }
 
   /** Whether a request has no complete response yet. */
@@ -308,7 +306,8 @@ let firstWithMany: ClientConnection | undefined;
 /**
  * Joins the tiny chunks of a body before they are emitted: those of one read become one chunk. If all connections together have
  * sent very many in 200 ms, the first one is not read for the rest of that time, and the others are closed. One read has 11,000
- * chunks of one byte, which Node parses at once. To be called before the body is read. Attack: 200 bodies in chunks of one byte.
+ * chunks of one byte, which Node parses at once. To be called before the body is read. Bounds the attack `200 bodies in chunks of
+ * one byte, without a key`.
  */
 function boundTinyChunks(request: IncomingMessage, connection: ClientConnection): void {
   let joined: CollectedBytes | undefined;

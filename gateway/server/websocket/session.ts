@@ -26,8 +26,6 @@ import { SocketFrames } from './socket-frames.ts';
 
 /** Ping interval, as in geth: a client without traffic for one interval after a ping is disconnected. */
 const PING_INTERVAL_MS = 30_000;
-/** Interval of the checks of an idle socket. */
-const IDLE_CHECK_MS = 500;
 /** Maximum pings and pongs of a client in one interval: 16 a second. */
 const MAX_CONTROL_FRAMES = 500;
 /** Unread bytes above which no further messages are handled. A client that reads leaves less. */
@@ -82,10 +80,6 @@ export class Session {
   #controlFrames = 0;
   #pingAt = clock.now() + PING_INTERVAL_MS;
   #lastPing = { bytesRead: 0, bytesSent: 0, unreadBytes: 0 };
-  #lastCheck: { readonly access?: object; readonly bytesRead: number; readonly nextAt: number } = {
-    bytesRead: 0,
-    nextAt: 0,
-  };
 
   /**
    * @param connection the connection under the socket
@@ -136,24 +130,13 @@ export class Session {
     });
   }
 
-  /** Checks the session. To be called every `TICK_MS`. Idle sockets are checked twice a second. @param now by clock.now() */
+  /** Checks the session. To be called every `TICK_MS`. @param now by clock.now() */
   tick(now: number): void {
-    if (!this.#buffers.hasUnread && !this.#isCheckDue(now)) return;
     this.#recheckPermissions();
     this.#subscriptions.recheckPermissions();
     this.#buffers.check();
     const reason = this.#frames.checkMessage(now) ?? this.#ping(now);
     if (reason !== undefined) this.close(reason);
-  }
-
-  /** Whether anything may have changed: its client sent bytes, its key changed, or the last check was half a second ago. */
-  #isCheckDue(now: number): boolean {
-    const { bytesRead } = this.#connection;
-    const { access } = this.#options.keySessions;
-    const last = this.#lastCheck;
-    if (last.bytesRead === bytesRead && last.access === access && now < last.nextAt) return false;
-    this.#lastCheck = { access, bytesRead, nextAt: now + IDLE_CHECK_MS };
-    return true;
   }
 
   /** Sends a ping when one is due. @returns `silent` if there was no traffic since the last one */

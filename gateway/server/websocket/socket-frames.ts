@@ -15,11 +15,11 @@ const IGNORED_BYTES = 65_536;
 
 /**
  * Reads the frames of one socket. The bytes of its connection are passed to ws in pieces, within the budget of the turn: one
- * read has up to 10,000 frames, which ws would handle at once. While pieces wait, the connection is not read. Attack: tiny
- * WebSocket messages.
+ * read has up to 10,000 frames, which ws would handle at once. While pieces wait, the connection is not read. Bounds the attack
+ * `tiny WebSocket messages`.
  *
- * Bounds the incomplete message, which ws buffers: joins its small parts, and reports one that takes more than 30 s. Attack:
- * WebSocket fragments of one byte.
+ * Joins the small parts of an incomplete message, and reports one that takes more than 30 s. Bounds the attack `WebSocket
+ * fragments of one byte`.
  */
 export class SocketFrames {
   readonly #socket: WebSocket;
@@ -60,7 +60,10 @@ export class SocketFrames {
   /** @returns why the socket must be closed, or undefined */
   checkMessage(now: number): 'overloaded' | 'slow-message' | undefined {
     const bytes = incompleteBytes(this.#receiver);
-    this.#buffers.set('incomplete', bytes);
+    this.#buffers.set(
+      'frames',
+      this.#rest.reduce((sum, { length }) => sum + length, bytes),
+    );
     if (bytes <= IGNORED_BYTES || this.#socket.isPaused) {
       this.#startedAt = now;
       return undefined;
@@ -71,7 +74,6 @@ export class SocketFrames {
 
   readonly #resume = (): void => {
     this.#isWaiting = false;
-    this.#buffers.set('frames', 0);
     this.#continue();
     // ws may have paused it, too: its messages wait.
     if (this.#rest.length === 0 && !this.#socket.isPaused) this.#connection.resume();
@@ -86,8 +88,6 @@ export class SocketFrames {
       else {
         this.#isWaiting = true;
         this.#connection.pause();
-        const bytes = this.#rest.reduce((sum, { length }) => sum + length, 0);
-        this.#buffers.set('frames', bytes);
         turnBudget.wait(owner, this.#resume);
         break;
       }
