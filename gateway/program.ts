@@ -9,10 +9,9 @@ import { examples, type CommandContext } from './cli/command-context.ts';
 import { commandName } from './cli/command-name.ts';
 import { completionScript, shells } from './cli/completion.ts';
 import { exitCodeFor } from './cli/exit-code-for.ts';
-import { exitCodes } from './cli/exit-codes.ts';
+import { CommandError, exitCodes } from './cli/exit-codes.ts';
 import { fetchActiveConfiguration, reachable, runningGatewayCommands } from './cli/running-gateway.ts';
 import { upstreamsCommand } from './cli/upstreams.ts';
-import { UsageError } from './cli/key-options.ts';
 import { keysCommand } from './cli/keys.ts';
 import { addWithProviders, initWithProviders } from './cli/init-with-providers.ts';
 import {
@@ -92,7 +91,7 @@ export async function runCommand(
     .action(async ({ key, json }: { key?: string; json?: true }) => {
       const { loadLocalChain } = await import('./networks/local-chains.ts');
       const lines = (await loadLocalChain())?.demoLines(settings().DATA_DIR, key);
-      if (lines === undefined) throw new UsageError(NO_DEMO);
+      if (lines === undefined) throw new CommandError(NO_DEMO);
       out(json ? `${JSON.stringify(lines)}\n` : `${lines.join('\n')}\n`);
     });
   for (const command of runningGatewayCommands(context)) program.addCommand(command);
@@ -169,7 +168,7 @@ export async function runCommand(
       const [folder, chainId] = [settings().NETWORKS_DIR, readChainId(given)];
       const isOfUrl = [options.name, options.currency, options.explorer].some((value) => value !== undefined);
       if (url === undefined ? isOfUrl : provider !== undefined)
-        throw new UsageError('--name, --currency and --explorer belong to --url, and --provider does not');
+        throw new CommandError('--name, --currency and --explorer belong to --url, and --provider does not');
       if (url !== undefined) printFiles(await addGivenNetwork(folder, env, chainId, { ...options, url }), json);
       else if (provider === undefined) printFiles(addNetwork(folder, env, given, slug), json);
       else printFiles(addWithProviders(folder, env, chainId, provider, slug), json);

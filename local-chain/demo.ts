@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { curlLine } from '../gateway/cli/curl-line.ts';
-import { UsageError } from '../gateway/cli/key-options.ts';
+import { CommandError } from '../gateway/cli/exit-codes.ts';
 import type { DemoChain } from './demo-chain.ts';
 
 /** Data that a running gateway writes for `gatehouse demo`: address, key and content of its local chain. */
@@ -38,13 +38,13 @@ export function removeDemo(dataDir: string): void {
  * Makes a comment and a shell line for each example on the local chain.
  * @param givenKey replaces the development key
  * @returns undefined if no gateway with a local chain runs
- * @throws UsageError without a key
+ * @throws CommandError without a key
  */
 export function demoLines(dataDir: string, givenKey?: string): string[] | undefined {
   const demo = readDemoFile(dataDir);
   if (demo === undefined || !isRunning(demo.pid)) return undefined;
   const key = givenKey ?? demo.key;
-  if (key === undefined) throw new UsageError('this gateway has no development key: pass a key with --key <key>');
+  if (key === undefined) throw new CommandError('this gateway has no development key: pass a key with --key <key>');
   const { caller, counter, gate, setTransaction, transferTransaction, blockHash } = demo.chain;
   const url = callUrl(demo.baseUrl, key);
   // Base URLs of networks differ only in the last part of the path.

@@ -20,7 +20,6 @@ import { isPlain, methodsByUpstreams, type MethodRow } from '../routing-policy/m
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 import { lookupUnits, rateWarnings, type UnitsTable } from '../spec/request-units.ts';
 import { columns, printableInLine } from './columns.ts';
-import { describeActive } from './running-gateway.ts';
 
 type CheckedSettings = Pick<Settings, 'NETWORKS_DIR'> & Partial<Pick<Settings, 'UNITS_FILE' | 'CALL_TIMEOUT_MS'>>;
 
@@ -29,37 +28,6 @@ export interface CheckReport {
   readonly ok: boolean;
   /** One line per file, or one per diagnostic; JSON is a single line. */
   readonly text: string;
-}
-
-/** Network in the report, without URLs: the report may be in a build log. */
-interface CheckedNetwork {
-  readonly file: string;
-  readonly slug: string;
-  readonly name: string;
-  readonly chainId: number;
-  /** Number of upstreams. */
-  readonly upstreams: number;
-  /** The groups of the upstreams, in words. */
-  readonly groups: readonly string[];
-  /** Number of methods, without those of wildcards. */
-  readonly methods: number;
-  /** Upstreams that may get each method. */
-  readonly table: readonly MethodRow[];
-  /** Warnings: what is valid, and probably not intended. */
-  readonly notes: readonly string[];
-}
-
-/** auth.yaml or defaults.yaml. */
-interface SharedFile {
-  readonly file: string;
-  /** Content of the file, in words. */
-  readonly about: string;
-  readonly notes: readonly string[];
-}
-
-interface CheckedFiles {
-  readonly networks: readonly CheckedNetwork[];
-  readonly shared: readonly SharedFile[];
 }
 
 /**
@@ -113,10 +81,16 @@ export function listNetworks(networks: readonly NetworkConfig[], asJson: boolean
   return columns([['SLUG', 'CHAIN', 'NAME', 'UPSTREAMS'], ...rows]);
 }
 
+type CheckedFiles = ReturnType<typeof checkedFiles>;
+
+/**
+ * The networks, and auth.yaml and defaults.yaml. Without URLs: the report may be in a build log. Notes are about what is valid,
+ * and probably not intended.
+ */
 function checkedFiles(
   { NETWORKS_DIR: folder, UNITS_FILE: unitsFile, CALL_TIMEOUT_MS: callTimeoutMs }: CheckedSettings,
   env: Readonly<Record<string, string | undefined>>,
-): CheckedFiles {
+) {
   const found: FileDiagnostic[] = [];
   const networks = collect(found, () => readNetworks(folder, env, callTimeoutMs));
   const unitsTable = collect(found, () => readUnits(unitsFile, networks, methodFacts)) ?? {};
@@ -133,6 +107,7 @@ function checkedFiles(
       chainId: network.chainId,
       upstreams: network.upstreams.length,
       groups: describeGroups(network.upstreams),
+      // Without those of wildcards.
       methods: network.methods.length,
       table: methodsByUpstreams(network, methodFacts),
       notes: [groupsNote(network) ?? [], verifyNotes(network), publicNotes(network, unitsTable)].flat(),
@@ -146,7 +121,7 @@ function checkedFiles(
   };
 }
 
-function aboutAuth(auth: AuthConfig | undefined, lookup: number, slugs: readonly string[]): Omit<SharedFile, 'file'> {
+function aboutAuth(auth: AuthConfig | undefined, lookup: number, slugs: readonly string[]) {
   const plans = auth?.plans ?? {};
   const names = Object.keys(plans);
   const ofTokens = auth?.issuer === undefined ? 'tokens beside keys' : `tokens of ${auth.issuer.issuer}`;
@@ -194,6 +169,14 @@ function publicNotes({ public: options, units }: NetworkConfig, unitsTable: Unit
   ];
 }
 
+/** Makes a line for the operator. @param digest of the checked files */
+function describeActive({ digest: active, loadedAt, refused: rejected }: Configuration, digest: string): string {
+  if (active === digest) return `these files are active in the running gateway, loaded ${loadedAt}\n`;
+  const others = `other files are active in the running gateway, loaded ${loadedAt}`;
+  if (rejected === null) return `${others}\n`;
+  return `${others}; it rejected ${rejected.digest === digest ? 'these' : 'different files'} ${rejected.at}\n`;
+}
+
 /** Adds the diagnostics of what cannot be read to the others. */
 function collect<Value>(found: FileDiagnostic[], read: () => Value): Value | undefined {
   try {
@@ -205,14 +188,15 @@ function collect<Value>(found: FileDiagnostic[], read: () => Value): Value | und
   }
 }
 
-function formatNetwork({ file, name, chainId, upstreams, groups, methods, table, notes }: CheckedNetwork): string {
+function formatNetwork(network: CheckedFiles['networks'][number]): string {
+  const { file, name, chainId, upstreams, groups, methods, table, notes } = network;
   const counts = `${formatCount(upstreams, 'upstream')}, ${formatCount(methods, 'method')}`;
   const noteLines = notes.map((note) => `  note: ${note}\n`).join('');
   const groupLine = upstreams === 1 ? '' : `  ${formatCount(groups.length, 'group')}: ${groups.join('; ')}\n`;
   return `${file}: ${printableInLine(name)}, chain ${chainId}, ${counts}\n${groupLine}${noteLines}${isPlain(table) ? '' : formatTable(table)}`;
 }
 
-function formatShared({ file, about, notes }: SharedFile): string {
+function formatShared({ file, about, notes }: CheckedFiles['shared'][number]): string {
   return `${file}: ${printableInLine(about)}\n${notes.map((note) => `  note: ${note}\n`).join('')}`;
 }
 

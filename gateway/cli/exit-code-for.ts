@@ -7,17 +7,11 @@ import { BackupError } from '../backup/restore.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { NetworkFilesError } from '../network-files/load-networks.ts';
 import { UnsuitableRedis } from '../redis/check-redis.ts';
-import { exitCodes } from './exit-codes.ts';
-import { UsageError } from './key-options.ts';
-import { NetworkFileError } from './network-files.ts';
-import { GatewayError } from './running-gateway.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
 
 const configurationErrors = [SettingsError, NetworkFilesError, StoreError];
 /** StoreFull and KeyOperationError are StoreErrors, but nothing is invalid or missing: their check comes first. */
-const failures = [
-  ...[UsageError, InvalidPermissionsError, KeyOperationError, StoreFull],
-  ...[NetworkFileError, BackupError, UnsuitableRedis],
-];
+const failures = [InvalidPermissionsError, KeyOperationError, StoreFull, BackupError, UnsuitableRedis];
 
 /**
  * Prints the message alone of an error that the operator can fix, and the stack of any other error.
@@ -48,7 +42,7 @@ function codeOf(error: unknown): number | undefined {
   // If the store fails for one of the keys, what has to be done is about the store: its code is higher.
   if (error instanceof RevocationError)
     return Math.max(...error.failed.map((one) => codeOf(one.error) ?? exitCodes.internal.code));
-  if (error instanceof GatewayError) return error.exitCode;
+  if (error instanceof CommandError) return error.exitCode;
   if (error instanceof KeyOperationError && error.kind === 'no-redis') return exitCodes.configuration.code;
   if (failures.some((kind) => error instanceof kind)) return exitCodes.failed.code;
   return configurationErrors.some((kind) => error instanceof kind) ? exitCodes.configuration.code : undefined;

@@ -14,3 +14,13 @@ export const exitCodes = {
       'A setting, a network file or the key store is invalid, missing or unreachable, or the admin token is missing: the message names it',
   },
 } as const satisfies Readonly<Record<string, { readonly code: number; readonly meaning: string }>>;
+
+/** A command fails, and the operator can fix the cause. The message is for the operator: a line, or one for each key. */
+export class CommandError extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, exit: keyof typeof exitCodes = 'failed') {
+    super(message);
+    this.exitCode = exitCodes[exit].code;
+  }
+}

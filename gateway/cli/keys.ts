@@ -22,6 +22,7 @@ import { USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
 import { listText, type ListOptions } from './columns.ts';
 import { examples, withStores, type CommandContext } from './command-context.ts';
 import { commandName } from './command-name.ts';
+import { CommandError } from './exit-codes.ts';
 import { chainIdLine, triedMethod } from './banner.ts';
 import {
   addPermissionOptions,
@@ -31,7 +32,6 @@ import {
   readDays,
   readKey,
   readPemFile,
-  UsageError,
 } from './key-options.ts';
 import { keyListText, secretTexts, permissionsText, usageText } from './show-keys.ts';
 
@@ -92,14 +92,14 @@ export function keysCommand(context: CommandContext): Command {
     )
     .action((options: { name?: string; json?: true; keyStdin?: true; secret?: true; force?: true }) => {
       // Not required by commander, which would report it before a misspelled option.
-      if (options.name === undefined) throw new UsageError("error: required option '--name <name>' not specified");
+      if (options.name === undefined) throw new CommandError("error: required option '--name <name>' not specified");
       const name = checkedName(options.name);
       return withStores(context, async ({ manager, keys: { location } }) => {
         const { key: given, secret = options.secret } = options.keyStdin
           ? await readKey(context.input)
           : { key: undefined };
         if (typeof secret === 'string' && options.secret !== true)
-          throw new UsageError('--key-stdin: a secret requires --secret');
+          throw new CommandError('--key-stdin: a secret requires --secret');
         const permissions = mergePermissions(undefined, permissionsFrom(options));
         checkNetworks(permissions, context.settings().NETWORKS_DIR, options.force === true);
         const created = await manager.create(name, permissions, { given, secret });
@@ -126,7 +126,7 @@ export function keysCommand(context: CommandContext): Command {
         const all = await manager.list();
         const records = all.filter(({ permissions }) => team === undefined || permissions?.['team'] === team);
         if (team !== undefined && records.length === 0 && !format.json && !format.csv) {
-          throw new UsageError(`--team: no key has the team ${team}`);
+          throw new CommandError(`--team: no key has the team ${team}`);
         }
         const none = `There are no keys. Create one: ${commandName} keys create --name <name>\n`;
         out(keyListText(records, manager.plans, format, none));
@@ -169,7 +169,7 @@ export function keysCommand(context: CommandContext): Command {
         const name = options.name === undefined ? undefined : checkedName(options.name);
         const isRenamedOnly = Object.keys(change).length === 0 && options.secret === undefined;
         if (isRenamedOnly && name === undefined) {
-          throw new UsageError(`Nothing to change: see ${commandName} keys update --help`);
+          throw new CommandError(`Nothing to change: see ${commandName} keys update --help`);
         }
         checkNetworks(change, context.settings().NETWORKS_DIR, options.force === true);
         const renamed = name === undefined ? undefined : await manager.rename(id, name);
@@ -193,7 +193,7 @@ export function keysCommand(context: CommandContext): Command {
     .action((id: string, options: { grace: string; secret?: true; json?: true }) =>
       withStores(context, async ({ manager }) => {
         const graceMs = durationOf(options.grace);
-        if (graceMs === undefined) throw new UsageError('--grace: expected a duration such as 7d, 24h or 0m');
+        if (graceMs === undefined) throw new CommandError('--grace: expected a duration such as 7d, 24h or 0m');
         // Read before: the new key is shown only once, whatever fails after it is made.
         const { permissions = {} } = recordWithPlan(await manager.show(id), manager.plans);
         const result = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
@@ -236,7 +236,7 @@ export function keysCommand(context: CommandContext): Command {
     .action(({ subject, jti, undo, json }: { subject?: string; jti?: string; undo?: true; json?: true }) =>
       withStores(context, async ({ manager }) => {
         const issuer = issuerOfTokens();
-        if ((subject === undefined) === (jti === undefined)) throw new UsageError('Give one of --subject and --jti');
+        if ((subject === undefined) === (jti === undefined)) throw new CommandError('Give one of --subject and --jti');
         const which = subject === undefined ? { tokenId: jti ?? '' } : { subject };
         const record = undo
           ? { id: await manager.allowTokens(issuer, which) }
@@ -261,8 +261,8 @@ export function keysCommand(context: CommandContext): Command {
     .action((id: string, file: string, { name, json, kid: given }: { name: string; json?: true; kid?: string }) =>
       withStores(context, async ({ manager }) => {
         if (given !== undefined && !kidPattern.test(given))
-          throw new UsageError('--kid: expected 32 hexadecimal digits, in lower case');
-        if (!/^[\w.-]{1,40}$/.test(name)) throw new UsageError('--name: expected 1 to 40 letters, digits and ._-');
+          throw new CommandError('--kid: expected 32 hexadecimal digits, in lower case');
+        if (!/^[\w.-]{1,40}$/.test(name)) throw new CommandError('--name: expected 1 to 40 letters, digits and ._-');
         const { kid } = await manager.addTokenKey(id, readPemFile(file), name, given);
         out(json ? `${JSON.stringify({ kid })}\n` : `Tokens for key ${id} with this kid are accepted: ${kid}\n`);
       }),
@@ -304,7 +304,7 @@ export function keysCommand(context: CommandContext): Command {
     .action((id: string | undefined, options: { subject?: string; rotated?: true; days: string } & ListOptions) =>
       withStores(context, async ({ manager, usage }) => {
         const { subject } = options;
-        if ((id === undefined) === (subject === undefined)) throw new UsageError('Give one of <id> and --subject');
+        if ((id === undefined) === (subject === undefined)) throw new CommandError('Give one of <id> and --subject');
         const days = readDays(options.days);
         const ids =
           subject === undefined

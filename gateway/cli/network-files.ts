@@ -10,11 +10,7 @@ import { networkOptions } from '../network-files/options/network-options.ts';
 import { methodFacts } from '../spec/method-facts.ts';
 import { triedMethod } from './banner.ts';
 import { commandName } from './command-name.ts';
-
-/** A network file cannot be written. The message has the reason and advice. */
-export class NetworkFileError extends Error {
-  override readonly name = 'NetworkFileError';
-}
+import { CommandError } from './exit-codes.ts';
 
 /** Files that a command wrote: as text for the operator, and as data for `--json`. */
 export interface WrittenFiles {
@@ -26,6 +22,8 @@ export interface WrittenFiles {
 }
 
 const shippedFolder = join(packageRoot, 'networks');
+const shippedNames = (): string[] => readdirSync(shippedFolder).filter((name) => name.endsWith('.yaml'));
+const shippedText = (name: string): string => readFileSync(join(shippedFolder, name), 'utf8');
 
 /** More public endpoints rarely help: each is one more attempt if the others fail. */
 const MAX_ENDPOINTS = 3;
@@ -35,16 +33,14 @@ const SCHEMA_LINE = '# yaml-language-server: $schema=../schemas/network.schema.j
 
 /**
  * Creates the folder of network files, with the files that Gatehouse ships.
- * @throws NetworkFileError if the folder exists and is not empty
+ * @throws CommandError if the folder exists and is not empty
  */
 export function initNetworks(folder: string): WrittenFiles {
   requireEmpty(folder);
   mkdirSync(folder, { recursive: true });
-  const names = readdirSync(shippedFolder).filter((name) => name.endsWith('.yaml'));
   // Without anvil each start would skip the local network, with a message.
-  const copied = names.filter((name) => name !== 'local.yaml' || findAnvil() !== undefined);
-  for (const name of copied)
-    writeNew(join(folder, name), withSchema(readFileSync(join(shippedFolder, name), 'utf8'), folder));
+  const copied = shippedNames().filter((name) => name !== 'local.yaml' || findAnvil() !== undefined);
+  for (const name of copied) writeNew(join(folder, name), withSchema(shippedText(name), folder));
   const text =
     `Wrote ${copied.length} networks to ${folder}. Their upstreams are public endpoints: put your own first, and remove\n` +
     `the files that you do not need. Test them with ${commandName} doctor, then run ${commandName} start.\n`;
@@ -53,7 +49,7 @@ export function initNetworks(folder: string): WrittenFiles {
 
 /**
  * Writes the file of one network: the shipped file if there is one, else a file made from the list of known chains.
- * @throws NetworkFileError
+ * @throws CommandError
  */
 export function addNetwork(folder: string, env: Env, given: string, slug?: string): WrittenFiles {
   const chainId = readChainId(given);
@@ -78,7 +74,7 @@ export interface GivenNetwork {
 
 /**
  * Writes the file of any network, known or not, after each node has responded with the chain id.
- * @throws NetworkFileError (rejects with it), which quotes no URL: it may have a credential
+ * @throws CommandError (rejects with it), which quotes no URL: it may have a credential
  */
 export async function addGivenNetwork(
   folder: string,
@@ -87,11 +83,11 @@ export async function addGivenNetwork(
   { url, currency, explorer, slug, name = knownChain(chainId)?.name }: GivenNetwork,
 ): Promise<WrittenFiles> {
   if (name === undefined)
-    throw new NetworkFileError(`chain ${chainId} is not in the list of known chains: set --name to its name`);
+    throw new CommandError(`chain ${chainId} is not in the list of known chains: set --name to its name`);
   for (const [option, value] of Object.entries({ currency, explorer })) {
     const { title, pattern } = networkOptions[option as 'currency' | 'explorer'];
     if (value !== undefined && !new RegExp(pattern).test(value))
-      throw new NetworkFileError(`--${option}: expected ${title}`);
+      throw new CommandError(`--${option}: expected ${title}`);
   }
   const urls = url.split(',').map((text) => text.trim());
   for (const [index, one] of urls.entries()) {
@@ -99,7 +95,7 @@ export async function addGivenNetwork(
     if (found === chainId) continue;
     const problem =
       found === undefined ? 'does not respond to eth_chainId' : `has the chain id ${found}, not ${chainId}`;
-    throw new NetworkFileError(`--url: node ${index + 1} ${problem}`);
+    throw new CommandError(`--url: node ${index + 1} ${problem}`);
   }
   const path = newNetworkPath(folder, env, chainId, slugOf(name, chainId), slug);
   const lines = [
@@ -131,16 +127,16 @@ async function chainIdAt(url: string): Promise<number | undefined> {
   }
 }
 
-/** @throws NetworkFileError */
+/** @throws CommandError */
 export function readChainId(text: string, problem = 'expected a chain id, a whole number: 8453 for Base'): number {
   if (/^[1-9]\d{0,15}$/.test(text)) return Number(text);
-  throw new NetworkFileError(problem);
+  throw new CommandError(problem);
 }
 
 /**
  * The path for the file of a network that is added.
  * @param slug given by the operator
- * @throws NetworkFileError if there is no folder, the slug is not possible, or a file has the chain
+ * @throws CommandError if there is no folder, the slug is not possible, or a file has the chain
  */
 export function newNetworkPath(
   folder: string,
@@ -149,16 +145,16 @@ export function newNetworkPath(
   defaultSlug: string,
   slug: string | undefined,
 ): string {
-  if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder}: ${commandName} init creates it`);
+  if (!existsSync(folder)) throw new CommandError(`there is no folder ${folder}: ${commandName} init creates it`);
   const name = slug ?? defaultSlug;
   if (!isSlug(name) || reservedSlugs.has(name) || !isNetwork(name)) {
-    throw new NetworkFileError(
+    throw new CommandError(
       `${name} cannot be a slug: expected lower-case letters, digits and hyphens, and no path or file that Gatehouse uses; set --slug`,
     );
   }
   const existing = slug === undefined ? networkWithChainId(folder, env, chainId) : undefined;
   if (existing !== undefined) {
-    throw new NetworkFileError(
+    throw new CommandError(
       `${join(folder, `${existing}.yaml`)} already has chain ${chainId}; to add a second one, set --slug`,
     );
   }
@@ -175,26 +171,20 @@ export interface KnownFile {
 /**
  * The shipped file of a chain if there is one, else one made from the list of known chains.
  * @param folder where the file will be
- * @throws NetworkFileError if the chain is not known
+ * @throws CommandError if the chain is not known
  */
 export function knownFile(folder: string, chainId: number): KnownFile {
-  const shipped = readdirSync(shippedFolder)
-    .filter((name) => name.endsWith('.yaml'))
-    .map((name) => ({ slug: name.slice(0, -5), text: readFileSync(join(shippedFolder, name), 'utf8') }))
-    .find(({ text }) => new RegExp(`^chainId: ${chainId}$`, 'm').test(text));
-  const chain = shipped === undefined ? chainWith(chainId) : undefined;
-  const text = shipped?.text ?? networkFileOf(chain as KnownChain, chainId);
-  const at = text.indexOf(shipped === undefined ? PUBLIC_NOTE : 'upstreams:');
-  const slug = shipped?.slug ?? slugOf((chain as KnownChain).name, chainId);
-  return { slug, head: withSchema(text.slice(0, at), folder), upstreams: text.slice(at) };
-}
-
-function chainWith(chainId: number): KnownChain {
+  const dividedAt = (text: string, start: string): Pick<KnownFile, 'head' | 'upstreams'> => {
+    const at = text.indexOf(start);
+    return { head: withSchema(text.slice(0, at), folder), upstreams: text.slice(at) };
+  };
+  const shipped = shippedNames().find((name) => new RegExp(`^chainId: ${chainId}$`, 'm').test(shippedText(name)));
+  if (shipped !== undefined) return { slug: shipped.slice(0, -5), ...dividedAt(shippedText(shipped), 'upstreams:') };
   const chain = knownChain(chainId);
-  if (chain !== undefined) return chain;
-  throw new NetworkFileError(
-    `chain ${chainId} is not in the list of known chains: set --url to your node and --name to its name`,
-  );
+  if (chain !== undefined)
+    return { slug: slugOf(chain.name, chainId), ...dividedAt(networkFileOf(chain, chainId), PUBLIC_NOTE) };
+  const problem = `chain ${chainId} is not in the list of known chains`;
+  throw new CommandError(`${problem}: set --url to your node and --name to its name`);
 }
 
 function slugOf(name: string, chainId: number): string {
@@ -246,18 +236,18 @@ function networkWithChainId(folder: string, env: Env, chainId: number): string |
   }
 }
 
-/** @throws NetworkFileError */
+/** @throws CommandError */
 export function requireEmpty(folder: string): void {
   if (!existsSync(folder) || readdirSync(folder).length === 0) return;
-  throw new NetworkFileError(`${folder} already exists: to add a network, ${commandName} networks add <chainId>`);
+  throw new CommandError(`${folder} already exists: to add a network, ${commandName} networks add <chainId>`);
 }
 
-/** @throws NetworkFileError if the file exists */
+/** @throws CommandError if the file exists */
 export function writeNew(path: string, text: string, mode = 0o666): void {
   try {
     writeFileSync(path, text, { flag: 'wx', mode });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new NetworkFileError(`${path} already exists and is not changed`);
+    throw new CommandError(`${path} already exists and is not changed`);
   }
 }

@@ -9,26 +9,15 @@ import type { Configuration } from '../network-files/network-config.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
 import { rangeNames } from '../metrics/history.ts';
 import { MAX_EVENTS, type GatewayEvent } from '../observability/event-list.ts';
+import type { UpstreamSummary } from '../upstreams/upstream-status.ts';
 import { addressOf } from './banner.ts';
 import { columns, listText, shortTime, type ListOptions } from './columns.ts';
 import { examples, type CommandContext } from './command-context.ts';
-import { exitCodes } from './exit-codes.ts';
-import { UsageError } from './key-options.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
 
 const TIMEOUT_MS = 5_000;
 /** Time limit, longer than any call. */
 const EXPLAIN_TIMEOUT_MS = 60_000;
-
-/** No gateway responds, or it rejects the request. The message is one line for the operator. */
-export class GatewayError extends Error {
-  override readonly name = 'GatewayError';
-  readonly exitCode: number;
-
-  constructor(message: string, exitCode: number = exitCodes.unavailable.code) {
-    super(message);
-    this.exitCode = exitCode;
-  }
-}
 
 /** The response of `/readyz`. */
 interface Readiness {
@@ -38,28 +27,11 @@ interface Readiness {
   readonly draining: boolean;
   readonly keyStore: { readonly kind: string; readonly available: boolean };
   readonly configuration: Configuration;
-  readonly networks: Readonly<
-    Record<
-      string,
-      {
-        readonly upstreams: number;
-        readonly up: number;
-        readonly unused?: readonly string[];
-        readonly drained?: readonly string[];
-        readonly failing: Readonly<Record<string, string>>;
-        readonly degraded?: Readonly<Record<string, string>>;
-      }
-    >
-  >;
+  readonly networks: Readonly<Record<string, UpstreamSummary>>;
 }
 
 /** The share of the time in which an upstream worked, by network; null: unknown. */
 type Uptimes = Readonly<Record<string, number | null>>;
-
-interface HistoryResponse {
-  readonly uptime?: number | null;
-  readonly error?: { readonly message?: string };
-}
 
 interface Explained {
   readonly answer: unknown;
@@ -88,11 +60,10 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
     )
     .action(async ({ url, uptime: range, json }: { url?: string; uptime?: string; json?: true }) => {
       if (range !== undefined && !rangeNames.some((name) => name === range))
-        throw new UsageError(`--uptime: expected one of ${rangeNames.join(', ')}`);
+        throw new CommandError(`--uptime: expected one of ${rangeNames.join(', ')}`);
       const address = readAddress(url) ?? opsAddress(settings());
-      const response = await request(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-      const readiness = await readJson(response);
-      if (!isReadiness(readiness)) throw new GatewayError(notGateway(address));
+      const { body: readiness } = await request(`${address}/readyz`);
+      if (!isReadiness(readiness)) throw notGateway(address);
       const uptime = range === undefined ? undefined : await readUptimes(address, readiness, range);
       const shown = uptime === undefined ? readiness : { ...readiness, uptime };
       out(json ? `${JSON.stringify(shown)}\n` : statusText(address, readiness, uptime));
@@ -135,7 +106,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
     .action(async (options: { network?: string; since?: string; url?: string } & ListOptions) => {
       const sinceMs = options.since === undefined ? undefined : durationOf(options.since);
       if (options.since !== undefined && !sinceMs)
-        throw new UsageError('--since: expected a duration such as 30m, 1h or 7d');
+        throw new CommandError('--since: expected a duration such as 30m, 1h or 7d');
       const query = new URLSearchParams({
         limit: String(MAX_EVENTS),
         ...(options.network !== undefined && { network: options.network }),
@@ -151,8 +122,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: CommandCo
 /** Fetches the active configuration from a gateway's ops port; undefined if no gateway responds. */
 export async function fetchActiveConfiguration(address: string): Promise<Configuration | undefined> {
   try {
-    const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const { configuration } = (await response.json()) as { configuration?: Configuration };
+    const { configuration } = (await request(`${address}/readyz`)).body as { configuration?: Configuration };
     return typeof configuration?.digest === 'string' ? configuration : undefined;
   } catch {
     return undefined;
@@ -169,14 +139,6 @@ export function reachable(host: string): string {
   return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
 }
 
-/** Makes a line for the operator. @param digest of the checked files */
-export function describeActive({ digest: active, loadedAt, refused: rejected }: Configuration, digest: string): string {
-  if (active === digest) return `these files are active in the running gateway, loaded ${loadedAt}\n`;
-  const others = `other files are active in the running gateway, loaded ${loadedAt}`;
-  if (rejected === null) return `${others}\n`;
-  return `${others}; it rejected ${rejected.digest === digest ? 'these' : 'different files'} ${rejected.at}\n`;
-}
-
 /** @throws SettingsError */
 function readAddress(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
@@ -186,22 +148,30 @@ function readAddress(url: string | undefined): string | undefined {
   return url.replace(/\/+$/, '');
 }
 
-async function request(url: string, init: RequestInit): Promise<Response> {
+/** Sends a request to a gateway, whose responses are JSON. @throws CommandError */
+async function request(
+  url: string,
+  init: RequestInit = {},
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  const { origin } = new URL(url);
+  let response: Response;
   try {
-    return await fetch(url, init);
+    response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
   } catch {
-    const { origin } = new URL(url);
-    throw new GatewayError(
-      `no gateway responds at ${origin}: is it running, and are OPS_PORT and OPS_HOST as in its settings?`,
-    );
+    const problem = `no gateway responds at ${origin}: is it running, and are OPS_PORT and OPS_HOST as in its settings?`;
+    throw new CommandError(problem, 'unavailable');
   }
+  const body: unknown = await response.json().catch(() => {
+    throw notGateway(origin);
+  });
+  return { status: response.status, body };
 }
 
 /**
  * Sends a request to the admin API.
  * @param url of the option; undefined: the address is that of the settings
  * @param body as JSON, of a call to explain, for which the token has the role `all`
- * @throws SettingsError without a token, GatewayError if the request is rejected
+ * @throws SettingsError without a token, CommandError if the request is rejected
  */
 async function requestAdmin(active: Settings, url: string | undefined, path: string, body?: string): Promise<unknown> {
   const token = adminTokensOf(active).find(({ role }) => body === undefined || role === 'all');
@@ -214,46 +184,41 @@ async function requestAdmin(active: Settings, url: string | undefined, path: str
     signal: AbortSignal.timeout(body === undefined ? TIMEOUT_MS : EXPLAIN_TIMEOUT_MS),
     ...(body !== undefined && { method: 'POST', body }),
   };
-  const response = await request(`${readAddress(url) ?? opsAddress(active)}${path}`, init);
-  const result = (await readJson(response)) as { readonly error?: { readonly message?: string } };
-  if (!response.ok)
-    throw new GatewayError(rejectionText(response.status, result.error?.message), exitCodes.failed.code);
-  return result;
+  return successful(await request(`${readAddress(url) ?? opsAddress(active)}${path}`, init));
 }
 
-async function readJson(response: Response): Promise<unknown> {
-  try {
-    return await response.json();
-  } catch {
-    throw new GatewayError(notGateway(new URL(response.url).origin));
-  }
-}
-
-/** The uptime of each network, by slug. @throws GatewayError */
+/** The uptime of each network, by slug. @throws CommandError */
 async function readUptimes(address: string, { networks }: Readiness, range: string): Promise<Uptimes> {
   const uptimes: Record<string, number | null> = {};
   const slugs = Object.keys(networks);
   for (const slug of slugs) {
     const url = `${address}/${slug}/history.json?range=${encodeURIComponent(range)}`;
-    const response = await request(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await request(url);
     // The network was removed meanwhile; or, if no network has a history, the address is not the one of the page.
     if (response.status === 404) continue;
-    const { uptime = null, error } = (await readJson(response)) as HistoryResponse;
-    if (!response.ok) throw new GatewayError(rejectionText(response.status, error?.message), exitCodes.failed.code);
+    const { uptime = null } = successful(response) as { readonly uptime?: number | null };
     uptimes[slug] = uptime;
   }
   if (slugs.length > 0 && Object.keys(uptimes).length === 0)
-    throw new GatewayError(`no history at ${address}: set --url to the port with the status page (STATUS_PAGE)`);
+    throw new CommandError(
+      `no history at ${address}: set --url to the port with the status page (STATUS_PAGE)`,
+      'unavailable',
+    );
   return uptimes;
 }
 
-function notGateway(address: string): string {
-  return `the server at ${address} is no Gatehouse, or the address is not its ops port: set --url`;
+function notGateway(address: string): CommandError {
+  const problem = `the server at ${address} is no Gatehouse, or the address is not its ops port: set --url`;
+  return new CommandError(problem, 'unavailable');
 }
 
-function rejectionText(status: number, message: string | undefined): string {
-  if (status === 404) return 'there is no such network, or the admin API is off: it needs OPS_PORT and ADMIN_TOKEN';
-  return `the gateway rejects the request: ${message ?? `HTTP ${status}`}`;
+/** @throws CommandError if the request was rejected */
+function successful({ status, body }: Awaited<ReturnType<typeof request>>): unknown {
+  if (status < 300) return body;
+  if (status === 404)
+    throw new CommandError('there is no such network, or the admin API is off: it needs OPS_PORT and ADMIN_TOKEN');
+  const { error } = body as { readonly error?: { readonly message?: string } };
+  throw new CommandError(`the gateway rejects the request: ${error?.message ?? `HTTP ${status}`}`);
 }
 
 function statusText(

@@ -5,9 +5,9 @@ import { drainWarnings, newDrain, readDrains, removeDrain, storeDrain } from '..
 import { slugsIn } from '../network-files/load-networks.ts';
 import { listText, shortTime, type ListOptions } from './columns.ts';
 import { examples, withStores, type CommandContext } from './command-context.ts';
-import { UsageError } from './key-options.ts';
+import { CommandError } from './exit-codes.ts';
 
-/** Makes the command `gatehouse upstreams …`. Failures that an operator can fix are UsageErrors and StoreErrors. */
+/** Makes the command `gatehouse upstreams …`. Failures that an operator can fix are CommandErrors and StoreErrors. */
 export function upstreamsCommand(context: CommandContext): Command {
   const { settings, networks, out, err } = context;
   const upstreams = new Command('upstreams').description('List upstreams, and take them out of service');
@@ -50,7 +50,7 @@ export function upstreamsCommand(context: CommandContext): Command {
       withStore(async ({ store, manager }) => {
         const forMs = options.for === undefined ? undefined : durationOf(options.for);
         if (options.for !== undefined && (forMs === undefined || forMs === 0))
-          throw new UsageError('--for: expected a duration such as 30m, 1h or 7d');
+          throw new CommandError('--for: expected a duration such as 30m, 1h or 7d');
         const all = options.force === true ? [] : requireUpstream(network, name);
         const drain = newDrain(network, name, manager.by, forMs);
         const others = (await readDrains(store)).filter((other) => other.network === network);
@@ -85,19 +85,21 @@ export function upstreamsCommand(context: CommandContext): Command {
       }),
     );
 
-  /** A shell that shares only Redis with the gateways may have no network files. @returns the upstreams of the network @throws UsageError */
+  /** A shell that shares only Redis with the gateways may have no network files. @returns the upstreams of the network @throws CommandError */
   const requireUpstream = (network: string, name: string): readonly string[] => {
     const slugs = slugsIn(settings().NETWORKS_DIR);
     if (slugs.length === 0) return [];
     if (!slugs.includes(network))
-      throw new UsageError(`there is no network ${network}${suggest(network, slugs)} (--force accepts it)`);
+      throw new CommandError(`there is no network ${network}${suggest(network, slugs)} (--force accepts it)`);
     const names =
       networks()
         .find(({ slug }) => slug === network)
         ?.upstreams.map((upstream) => upstream.name) ?? [];
     if (!names.includes(name)) {
       const known = `its upstreams are ${names.join(', ')}`;
-      throw new UsageError(`${network} has no upstream ${name}${suggest(name, names)}; ${known} (--force accepts it)`);
+      throw new CommandError(
+        `${network} has no upstream ${name}${suggest(name, names)}; ${known} (--force accepts it)`,
+      );
     }
     return names;
   };

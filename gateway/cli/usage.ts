@@ -11,7 +11,8 @@ import {
 import { amountNames, USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
 import { listText, type ListOptions } from './columns.ts';
 import { examples, withStores, type CommandContext } from './command-context.ts';
-import { readDays, UsageError } from './key-options.ts';
+import { CommandError } from './exit-codes.ts';
+import { readDays } from './key-options.ts';
 
 interface UsageOptions extends ListOptions {
   readonly day?: string;
@@ -39,13 +40,14 @@ export function usageCommand(context: Pick<CommandContext, 'settings' | 'out'>):
       examples('usage --day yesterday --by key,network,method --csv', 'usage --days 30 --by day,key --csv'),
     )
     .action(async ({ day: dayText, days: daysText, by, limit, ...format }: UsageOptions) => {
-      if (dayText !== undefined && daysText !== undefined) throw new UsageError('Give one of --day and --days');
+      if (dayText !== undefined && daysText !== undefined) throw new CommandError('Give one of --day and --days');
       const day = readReportDay(dayText ?? 'yesterday');
       const parts = readReportParts(by);
       if (day === undefined)
-        throw new UsageError(`--day: expected today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days`);
-      if (parts === undefined) throw new UsageError(`--by: expected ${reportParts.join(', ')}, or several with commas`);
-      if (!(Number(limit) >= 1)) throw new UsageError('--limit: expected a number above 0');
+        throw new CommandError(`--day: expected today, yesterday or a date of the last ${USAGE_RETENTION_DAYS} days`);
+      if (parts === undefined)
+        throw new CommandError(`--by: expected ${reportParts.join(', ')}, or several with commas`);
+      if (!(Number(limit) >= 1)) throw new CommandError('--limit: expected a number above 0');
       const days = daysText === undefined ? [day] : readDays(daysText);
       await withStores(context, async ({ keys, usage }) => {
         const { rows: found } = await reportUsage(usage, days, parts, Number(limit));

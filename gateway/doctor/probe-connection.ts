@@ -1,9 +1,10 @@
 import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import { isIP, type Socket } from 'node:net';
-import { connect, type TLSSocket } from 'node:tls';
+import { connect } from 'node:tls';
 import { clock } from '../clock/clock.ts';
 import { errorCode } from '../config/log.ts';
-import { tunnelTo, type ConnectOptions } from '../upstreams/transport/connect/connector.ts';
+import { tunnelTo, withoutBrackets, type ConnectOptions } from '../upstreams/transport/connect/connector.ts';
 import { openTunnel } from '../upstreams/transport/connect/open-tunnel.ts';
 import { credentialsOf } from '../upstreams/transport/credentials.ts';
 
@@ -24,33 +25,27 @@ export async function probeName({ hostname }: URL): Promise<number> {
  * Reads the certificate of an https or wss URL, also through a proxy. @returns days until it expires
  * @throws Error without the host in its message, if there is no trusted certificate
  */
-export async function probeCertificate(url: URL, timeoutMs: number, options: ConnectOptions): Promise<number> {
-  const { hostname, port } = url;
-  const { tls, proxyUrl } = options;
-  const host = withoutBrackets(hostname);
+export async function probeCertificate(
+  url: URL,
+  { tls, proxyUrl, timeoutMs }: ConnectOptions & { readonly timeoutMs: number },
+): Promise<number> {
+  const host = withoutBrackets(url.hostname);
   const tunnel = proxyUrl === undefined ? undefined : await openProxy(url, proxyUrl, timeoutMs);
-  let socket: TLSSocket | undefined;
+  const target = tunnel === undefined ? { host, port: Number(url.port || 443) } : { socket: tunnel };
+  const servername = isIP(host) === 0 ? { servername: host } : {};
+  // Accepts untrusted certificates in order to report the code: Node's own message has the host.
+  const socket = connect({ ...tls, ...target, rejectUnauthorized: false, ...servername });
   try {
-    return await new Promise<number>((resolve, reject) => {
-      // Accepts untrusted certificates in order to report the code: Node's own message has the host.
-      const servername = isIP(host) === 0 ? { servername: host } : {};
-      const target = tunnel === undefined ? { host, port: Number(port || 443) } : { socket: tunnel };
-      socket = connect({ ...tls, ...target, rejectUnauthorized: false, ...servername });
-      socket.setTimeout(timeoutMs, () => {
-        reject(new Error('no TLS handshake in time'));
-      });
-      socket.once('error', (error) => {
-        reject(new Error(`no TLS handshake (${errorCode(error)})`));
-      });
-      socket.once('secureConnect', () => {
-        const { authorized, authorizationError } = socket as TLSSocket;
-        const code = typeof authorizationError === 'string' ? authorizationError : errorCode(authorizationError);
-        if (!authorized) reject(new Error(`its certificate is not trusted (${code})`));
-        else resolve(Math.floor((Date.parse(socket?.getPeerCertificate().valid_to ?? '') - clock.unixMs()) / DAY_MS));
-      });
+    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(timeoutMs) }).catch((error: unknown) => {
+      const code = errorCode(error);
+      throw new Error(code === 'ABORT_ERR' ? 'no TLS handshake in time' : `no TLS handshake (${code})`);
     });
+    const { authorized, authorizationError: error } = socket;
+    const code = typeof error === 'string' ? error : errorCode(error);
+    if (!authorized) throw new Error(`its certificate is not trusted (${code})`);
+    return Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - clock.unixMs()) / DAY_MS);
   } finally {
-    socket?.destroy();
+    socket.destroy();
     tunnel?.destroy();
   }
 }
@@ -63,9 +58,4 @@ async function openProxy(url: URL, proxyUrl: string, timeoutMs: number): Promise
   } catch (error) {
     throw new Error(`no connection through the proxy (${errorCode(error)})`, { cause: error });
   }
-}
-
-/** Removes the brackets of an IPv6 address in a URL. */
-function withoutBrackets(hostname: string): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1');
 }

@@ -1,7 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import { openLog } from '../config/log.ts';
 import { SettingsError } from '../config/settings.ts';
-import { primariesOf } from '../redis/client.ts';
+import { primariesOf, type RedisClient } from '../redis/client.ts';
 import { findRedisProblems, type RedisSettings } from '../redis/check-redis.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../redis/link.ts';
 import { memoryIn } from '../redis/memory.ts';
@@ -18,55 +18,50 @@ export interface RedisFindings {
 
 /**
  * Tests the Redis of a gateway as its start does. Outages are findings, not errors.
- * @returns undefined without REDIS_URL and CACHE_REDIS_URL @throws SettingsError for a malformed URL
+ * @throws SettingsError for a malformed URL
  */
-export async function probeRedis(settings: RedisSettings, timeoutMs: number): Promise<RedisFindings | undefined> {
-  const { REDIS_URL: url, CACHE_REDIS_URL: cacheUrl } = settings;
-  if (url === undefined && cacheUrl === undefined) return undefined;
-  if (url === undefined) return { problems: [], notes: [...(await findRedisProblems(settings, timeoutMs)).warnings] };
+export async function probeRedis(settings: RedisSettings, timeoutMs: number): Promise<RedisFindings> {
   const found: RedisFindings = { problems: [], notes: [] };
-  const address = parseRedisUrl(url);
-  const link = new RedisLink({
-    purpose: 'store',
-    address,
-    log: openLog('silent'),
-    acceptsReplica: true,
-    commandTimeoutMs: timeoutMs / 2,
-  });
+  const link =
+    settings.REDIS_URL === undefined
+      ? undefined
+      : new RedisLink({
+          purpose: 'store',
+          address: parseRedisUrl(settings.REDIS_URL),
+          log: openLog('silent'),
+          acceptsReplica: true,
+          commandTimeoutMs: timeoutMs / 2,
+        });
   try {
-    const [isUp, { problem, warnings }] = await Promise.all([
-      link.waitUntilUp(timeoutMs),
+    const [{ problem, warnings }] = await Promise.all([
       findRedisProblems(settings, timeoutMs),
+      link?.waitUntilUp(timeoutMs),
     ]);
     found.notes.push(...warnings);
-    if (problem !== undefined) {
-      found.problems.push(problem);
-      return found;
+    if (problem !== undefined) found.problems.push(problem);
+    else if (link?.isUp === true) await addFacts(found, link.redis);
+    else if (link !== undefined) {
+      const what = isRedisError(link.lastError) ? 'it rejects the connection' : 'it is unreachable';
+      found.problems.push(`${what} (${redisErrorCode(link.lastError)})`);
     }
-    if (!isUp) {
-      const code = redisErrorCode(link.lastError);
-      found.problems.push(
-        isRedisError(link.lastError) ? `it rejects the connection (${code})` : `it is unreachable (${code})`,
-      );
-      return found;
-    }
-    const [primary] = primariesOf(link.redis);
-    if (primary === undefined) return found;
-    const start = clock.now();
-    await primary.ping();
-    found.latencyMs = clock.now() - start;
-    addFacts(found, await primary.info(), await hasSnapshots(() => primary.config('GET', 'save')));
   } catch (error) {
     if (error instanceof SettingsError) throw error;
     // An ACL may forbid INFO, which the gateway does not need.
     found.notes.push(`its version and persistence cannot be read (${redisErrorCode(error)})`);
   } finally {
-    await link.close();
+    await link?.close();
   }
   return found;
 }
 
-function addFacts(found: RedisFindings, info: string, saves: boolean | undefined): void {
+async function addFacts(found: RedisFindings, redis: RedisClient): Promise<void> {
+  const [primary] = primariesOf(redis);
+  if (primary === undefined) return;
+  const start = clock.now();
+  await primary.ping();
+  found.latencyMs = clock.now() - start;
+  const info = await primary.info();
+  const saves = await hasSnapshots(() => primary.config('GET', 'save'));
   const fact = (name: string): string => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
   found.version = fact('redis_version');
   if (fact('aof_enabled') === '1') found.persistence = 'append-only file';

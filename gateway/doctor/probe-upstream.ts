@@ -9,12 +9,7 @@ import type { ConnectOptions } from '../upstreams/transport/connect/connector.ts
 import { Secrets } from '../upstreams/transport/credentials.ts';
 import { readResponse } from '../upstreams/transport/read-response.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
-import {
-  parseResponse,
-  TimedOut,
-  UpstreamFailure,
-  type FailureClass,
-} from '../upstreams/transport/upstream-response.ts';
+import { parseResponse, TimedOut, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';
 
 /** Findings about one upstream. A missing member was not determined. */
@@ -49,35 +44,31 @@ const MIN_TLS_DAYS = 14;
 const MAX_HEAD_AGE_S = 600;
 const LATENCY_CALLS = 3;
 const zeroAddress = `0x${'0'.repeat(40)}`;
+const INVALID = 'invalid result';
 /** Error messages of a node are cut to this length. */
 const MAX_ERROR_CHARS = 160;
 
 /** Tests one upstream, one call at a time. Never rejects, and ends within the timeout. */
 export async function probeUpstream(
-  network: Pick<NetworkConfig, 'chainId'>,
+  { chainId }: Pick<NetworkConfig, 'chainId'>,
   upstream: UpstreamConfig,
   { timeoutMs, open }: ProbeOptions,
 ): Promise<UpstreamFindings> {
   const found: UpstreamFindings = { name: upstream.name, problems: [], notes: [] };
   const { url, websocketUrl, ...others } = upstream;
   const deadline = clock.now() + timeoutMs;
-  const transports: Transport[] = [];
-  const connect = (config: UpstreamConfig): ProbeClient | undefined => {
-    const transport = open(config);
-    if (transport !== undefined) transports.push(transport);
-    const permits = (method: string): boolean => method === 'eth_chainId' || permitsMethod(config.methods, method);
-    return transport === undefined ? undefined : new ProbeClient(transport, deadline, permits);
-  };
+  const hasBoth = url !== undefined && websocketUrl !== undefined;
+  const configs: UpstreamConfig[] = hasBoth ? [upstream, { ...others, websocketUrl }] : [upstream];
+  const transports = configs.flatMap((config) => open(config) ?? []);
+  const [client, socket] = transports.map((transport) => new ProbeClient(transport, deadline, upstream.methods));
   const address = url ?? websocketUrl;
-  const client = address === undefined ? undefined : connect(upstream);
   if (address === undefined || client === undefined) {
     found.notes.push('not tested: the gateway starts this node itself');
     return found;
   }
-  const socket = url === undefined || websocketUrl === undefined ? undefined : connect({ ...others, websocketUrl });
   const work = Promise.all([
-    probeCalls(client, new URL(address), network, found, { ...upstream, timeoutMs }),
-    socket === undefined ? undefined : probeWebSocket(socket, network.chainId, found),
+    probeCalls(client, new URL(address), chainId, found, { ...upstream, timeoutMs }),
+    socket && probeWebSocket(socket, chainId, found),
   ]);
   try {
     await withTimeout(work, timeoutMs, () => new TimedOut());
@@ -94,68 +85,63 @@ export async function probeUpstream(
 async function probeCalls(
   client: ProbeClient,
   address: URL,
-  { chainId }: Pick<NetworkConfig, 'chainId'>,
+  chainId: number,
   found: UpstreamFindings,
-  { timeoutMs, tls, proxyUrl }: ConnectOptions & { readonly timeoutMs: number },
+  options: ConnectOptions & { readonly timeoutMs: number },
 ): Promise<void> {
   try {
     // A proxy resolves the name itself.
-    if (proxyUrl === undefined) found.addresses = await probeName(address);
-    if (/^(https|wss):$/.test(address.protocol))
-      found.tlsDays = await probeCertificate(address, timeoutMs, { tls, proxyUrl });
+    if (options.proxyUrl === undefined) found.addresses = await probeName(address);
+    if (/^(https|wss):$/.test(address.protocol)) found.tlsDays = await probeCertificate(address, options);
   } catch (error) {
     found.problems.push((error as Error).message);
     return;
   }
-  if ((found.tlsDays ?? MIN_TLS_DAYS) < MIN_TLS_DAYS) {
+  if ((found.tlsDays ?? MIN_TLS_DAYS) < MIN_TLS_DAYS)
     found.notes.push(`its certificate expires in ${found.tlsDays} days`);
-  }
-  if (!(await probeChain(client, chainId, found, ''))) return;
-  const head = await probeHead(client, found);
+  if (!(await probeChain(client, chainId, found))) return;
+  if (client.permits('eth_getBlockByNumber')) await probeHead(client, found);
+  else found.notes.push('only its chain id is tested: its methods exclude eth_getBlockByNumber');
   if (client.permits('eth_blockNumber')) found.latencyMs = await probeLatency(client);
-  if (head !== undefined && client.permits('eth_getBalance')) found.history = await probeHistory(client, head);
+  if (found.head !== undefined && client.permits('eth_getBalance'))
+    found.history = await probeHistory(client, found.head.number);
 }
 
 async function probeWebSocket(client: ProbeClient, chainId: number, found: UpstreamFindings): Promise<void> {
   const start = clock.now();
-  const isSameChain = await probeChain(client, chainId, found, 'WebSocket: ');
   // The time includes the handshake, which later calls do not need.
-  if (isSameChain) found.webSocketMs = clock.now() - start;
+  if (await probeChain(client, chainId, found, 'WebSocket: ')) found.webSocketMs = clock.now() - start;
 }
 
+/** @returns whether the chain id is that of the network */
 async function probeChain(
   client: ProbeClient,
   chainId: number,
   found: UpstreamFindings,
-  prefix: string,
+  prefix = '',
 ): Promise<boolean> {
-  const probed = await client.request('eth_chainId', []);
-  const actual = 'failure' in probed ? undefined : numberOf(probed.result);
-  if (actual !== undefined) found.chainId = actual;
-  if (actual === chainId) return true;
-  const problem =
-    actual === undefined ? `eth_chainId: ${problemOf(probed)}` : `its chain id is ${actual}, not ${chainId}`;
-  found.problems.push(prefix + problem);
-  return false;
+  const { result, problem = INVALID } = await client.request('eth_chainId', []);
+  const actual = numberOf(result);
+  if (actual === undefined) found.problems.push(`${prefix}eth_chainId: ${problem}`);
+  else {
+    found.chainId = actual;
+    if (actual !== chainId) found.problems.push(`${prefix}its chain id is ${actual}, not ${chainId}`);
+  }
+  return actual === chainId;
 }
 
-async function probeHead(client: ProbeClient, found: UpstreamFindings): Promise<number | undefined> {
-  const probed = await client.request('eth_getBlockByNumber', ['latest', false]);
-  if ('failure' in probed && probed.failure === 'excluded') {
-    found.notes.push('only its chain id is tested: its methods exclude eth_getBlockByNumber');
-    return undefined;
-  }
-  const block = 'failure' in probed ? undefined : (probed.result as Record<string, unknown> | null);
+async function probeHead(client: ProbeClient, found: UpstreamFindings): Promise<void> {
+  const { result, problem = INVALID } = await client.request('eth_getBlockByNumber', ['latest', false]);
+  const block = result as Readonly<Record<string, unknown>> | null | undefined;
   const number = numberOf(block?.['number']);
   const timestamp = numberOf(block?.['timestamp']);
   if (number === undefined || timestamp === undefined) {
-    found.problems.push(`eth_getBlockByNumber of latest: ${problemOf(probed)}`);
-    return undefined;
+    found.problems.push(`eth_getBlockByNumber of latest: ${problem}`);
+    return;
   }
-  found.head = { number, ageS: Math.max(0, Math.round(clock.unixMs() / 1000 - timestamp)) };
-  if (found.head.ageS > MAX_HEAD_AGE_S)
-    found.notes.push(`its newest block is ${Math.round(found.head.ageS / 60)} min old`);
-  return number;
+  const ageS = Math.max(0, Math.round(clock.unixMs() / 1000 - timestamp));
+  found.head = { number, ageS };
+  if (ageS > MAX_HEAD_AGE_S) found.notes.push(`its newest block is ${Math.round(ageS / 60)} min old`);
 }
 
 async function probeLatency(client: ProbeClient): Promise<number> {
@@ -171,50 +157,44 @@ async function probeLatency(client: ProbeClient): Promise<number> {
 /** Tests block 1 and the middle, not block 0: nodes without history may have the state of the genesis block. */
 async function probeHistory(client: ProbeClient, head: number): Promise<History> {
   const hasState = async (block: number): Promise<boolean> => {
-    return !('failure' in (await client.request('eth_getBalance', [zeroAddress, quantity(block)])));
+    const { problem } = await client.request('eth_getBalance', [zeroAddress, `0x${block.toString(16)}`]);
+    return problem === undefined;
   };
   if ((await hasState(Math.min(1, head))) && (await hasState(head >> 1))) return 'all';
   for (const depth of [10_000, 1_000, 100] as const) if (head > depth && (await hasState(head - depth))) return depth;
   return 0;
 }
 
-function problemOf(probed: ProbeResult): string {
-  return 'failure' in probed ? `${probed.message} (${probed.failure})` : 'invalid result';
-}
-
 function numberOf(value: unknown): number | undefined {
   return typeof value === 'string' && /^0x[0-9a-f]{1,13}$/i.test(value) ? Number(value) : undefined;
 }
 
-function quantity(number: number): string {
-  return `0x${number.toString(16)}`;
-}
-
-/** Outcome of one request. */
-type ProbeResult =
-  | { readonly result: unknown }
-  /** `error`: a final error of the node. `excluded`: the network file does not permit the method. */
-  | { readonly failure: FailureClass | 'error' | 'excluded'; readonly message: string };
-
-/** Sends requests to one upstream and normalises the responses like calls. It returns failures and does not retry. */
+/** Sends requests to one upstream and normalises the responses like calls. It does not retry. */
 class ProbeClient {
   readonly #transport: Transport;
   readonly #secrets: Secrets;
   readonly #deadline: number;
-  /** Whether the network file permits the method at the upstream. Others are not sent. */
-  readonly permits: (method: string) => boolean;
+  readonly #methods: UpstreamConfig['methods'];
   #id = 0;
 
   /** @param deadline by clock.now() */
-  constructor(transport: Transport, deadline: number, permits: (method: string) => boolean) {
+  constructor(transport: Transport, deadline: number, methods: UpstreamConfig['methods']) {
     this.#transport = transport;
     this.#secrets = new Secrets(transport.secrets);
     this.#deadline = deadline;
-    this.permits = permits;
+    this.#methods = methods;
   }
 
-  async request(method: string, params: readonly unknown[]): Promise<ProbeResult> {
-    if (!this.permits(method)) return { failure: 'excluded', message: 'excluded by its methods' };
+  /** Whether the network file permits the method at the upstream. Its chain id is always tested. */
+  permits(method: string): boolean {
+    return permitsMethod(this.#methods, method);
+  }
+
+  /** @returns the result; or the problem, with the failure class */
+  async request(
+    method: string,
+    params: readonly unknown[],
+  ): Promise<{ readonly result?: unknown; readonly problem?: string }> {
     const id = ++this.#id;
     const spec = specs.find(({ name }) => name === method) ?? passThrough(method);
     try {
@@ -225,10 +205,10 @@ class ProbeClient {
       if (outcome.final && response?.kind === 'result') return { result: response.result };
       const message =
         response?.kind === 'error' ? this.#printable(`${response.code} ${response.message}`) : 'an invalid result';
-      return { failure: outcome.final ? 'error' : outcome.failure, message };
+      return { problem: `${message} (${outcome.final ? 'error' : outcome.failure})` };
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
-      return { failure: error.failure, message: error.message };
+      return { problem: `${error.message} (${error.failure})` };
     }
   }
 

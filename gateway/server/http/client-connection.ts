@@ -6,13 +6,14 @@ import type { KeyAccess } from '../../auth/key-access.ts';
 import type { Network } from '../../call/call.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import { gatehouse, type Account } from '../../admission/account.ts';
+import { clock } from '../../clock/clock.ts';
+import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
 import type { NetworkFinder, RequestTarget } from '../../networks/find-network.ts';
 import type { AccessLogEntry } from '../../observability/access-log.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { sentBytes, skipInput } from './node-internals.ts';
-import { boundTinyChunks, type HeldConnection } from './tiny-chunks.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
 interface TargetOptions {
@@ -22,10 +23,11 @@ interface TargetOptions {
 
 /** Requests of one connection in progress: one, and 4 that the client sends before its response. */
 const MAX_IN_PROGRESS = 5;
-/** Requests that wait behind those. With a further one, the connection closes after the responses to these. */
-const MAX_WAITING = 5;
-/** Memory of a request that waits, with its response object. */
-const WAITING_REQUEST_BYTES = 8_192;
+/**
+ * These, and 5 requests that wait. With a further one, the connection closes after the responses to these. Bounds the attack
+ * `pipelined requests, responses never read`.
+ */
+const MAX_PIPELINED = 10;
 /** Time that is promised to clients. Longer than the usual idle timeout of load balancers (60 s), so that they close first. */
 export const KEEP_ALIVE_S = 65;
 /** Checks without activity before a connection is closed. The first of them may follow its last response at once. */
@@ -33,6 +35,15 @@ const MAX_IDLE_CHECKS = KEEP_ALIVE_S + 1;
 /** Consecutive checks in which a client reads nothing of what is unread; fewer if the budget has no byte for its account. */
 const MAX_STALLED_CHECKS = 30;
 const MAX_STALLED_CHECKS_EXHAUSTED = 5;
+/** Smaller chunks of a body are joined, and counted. */
+const TINY_BYTES = 256;
+const TINY_CHUNKS_PERIOD_MS = 200;
+/** Tiny chunks of all connections in a period. Node's parser takes 1 µs for each. */
+const MAX_TINY_CHUNKS = 6_000;
+/** Tiny chunks of one connection in a period, for which it is not closed. */
+const MAX_HARMLESS_CHUNKS = 64;
+/** A connection with more is not closed at once: its client would send the same on a new one. */
+const CLOSE_AFTER_MS = 1_000;
 
 type ClientResponse = ServerResponse<IncomingRequest>;
 export type RequestHandler = (request: IncomingRequest, response: ServerResponse) => void;
@@ -95,7 +106,7 @@ export function isConnection(socket: Duplex): boolean {
  * At most 5 requests are in progress until the kernel has taken their responses; while there are so many, the connection
  * is not read. Up to 5 that were read with them wait.
  */
-export class ClientConnection implements HeldConnection {
+export class ClientConnection {
   readonly socket: Socket;
   /**
    * Cancels all requests of the connection when it closes. A listener for each request would cost more, and none of
@@ -165,7 +176,11 @@ export class ClientConnection implements HeldConnection {
   arrived(request: IncomingRequest, response: ClientResponse): void {
     request.reservation = new Reservation(this.#options.memory);
     const before = this.responses.length;
-    if (before >= MAX_IN_PROGRESS) this.#wait(request);
+    if (before >= MAX_PIPELINED && this.last === undefined) {
+      // A rejection would have to wait, too: it is the response to the last request.
+      this.#options.memory.counts.connection++;
+      this.endWith(this.responses.at(-1) as ClientResponse);
+    }
     if (this.last !== undefined && this.last !== response) {
       this.abandon();
       return;
@@ -178,18 +193,6 @@ export class ClientConnection implements HeldConnection {
     if (before + 1 >= MAX_IN_PROGRESS) this.#pause();
   }
 
-  #wait(request: IncomingRequest): void {
-    const { reservation } = request;
-    reservation.moveTo(this.#options.accountOf(request));
-    if (this.responses.length < MAX_IN_PROGRESS + MAX_WAITING && reservation.canTake(WAITING_REQUEST_BYTES))
-      reservation.setTo(WAITING_REQUEST_BYTES);
-    else if (this.last === undefined) {
-      // A rejection would have to wait, too: it is the response to the last request.
-      this.#options.memory.counts.connection++;
-      this.endWith(this.responses.at(-1) as ClientResponse);
-    }
-  }
-
   /** The kernel has taken the oldest response. */
   readonly #onResponseClosed = (): void => {
     const ended = this.responses.shift();
@@ -197,12 +200,11 @@ export class ClientConnection implements HeldConnection {
     // Node closes it itself, except if the head was sent before.
     if (ended !== undefined && ended === this.last) this.socket.destroySoon();
     const next = this.responses[MAX_IN_PROGRESS - 1];
-    if (next !== undefined) {
-      next.req.reservation.setTo(0);
-      if (!next.headersSent) this.#handle(next.req, next);
-    } else if (this.#keepsPaused && !this.#mustNotRead()) this.socket.resume();
+    if (next?.headersSent === false) this.#handle(next.req, next);
+    else if (next === undefined && this.#keepsPaused && !this.#mustNotRead()) this.socket.resume();
   };
 
+  /** Reads nothing until `resume`. */
   hold(): void {
     this.#isHeld = true;
     this.#pause();
@@ -213,6 +215,7 @@ export class ClientConnection implements HeldConnection {
     if (!this.#mustNotRead()) this.socket.resume();
   }
 
+  /** Stops parsing what was read, and reading. Bounds the attack `100 addresses without a key`. */
   abandon(): void {
     this.#isAbandoned = true;
     skipInput(this.socket);
@@ -239,11 +242,6 @@ export class ClientConnection implements HeldConnection {
       });
     }
     this.socket.pause();
-  }
-
-  /** The response to the oldest request, until it is complete. */
-  get pending(): ClientResponse | undefined {
-    return this.responses[0];
   }
 
   /** Whether a request has no complete response yet. */
@@ -297,4 +295,69 @@ export class ClientConnection implements HeldConnection {
     if (unread.stalledChecks >= MAX_STALLED_CHECKS) return true;
     return unread.stalledChecks >= MAX_STALLED_CHECKS_EXHAUSTED && this.#options.memory.isExhaustedFor(unread.account);
   }
+}
+
+/** Tiny chunks of this period, by connection. One table for the process, because the process has one event loop. */
+const tinyChunks = new Map<ClientConnection, number>();
+let tinyChunksOfAll = 0;
+/** The first connection with more than harmless chunks. It is read again in the next period. */
+let firstWithMany: ClientConnection | undefined;
+
+/**
+ * Joins the tiny chunks of a body before they are emitted: those of one read become one chunk. If all connections together have
+ * sent very many in 200 ms, the first one is not read for the rest of that time, and the others are closed. One read has 11,000
+ * chunks of one byte, which Node parses at once. To be called before the body is read. Bounds the attack `200 bodies in chunks of
+ * one byte, without a key`.
+ */
+function boundTinyChunks(request: IncomingMessage, connection: ClientConnection): void {
+  let joined: CollectedBytes | undefined;
+  let isAbandoned = false;
+  const push = request.push.bind(request);
+  const emitJoined = (): void => {
+    if (joined === undefined) return;
+    const bytes = joined.join();
+    joined = undefined;
+    // As Node's parser does when the body is not read.
+    if (!push(bytes)) request.socket.pause();
+  };
+  request.push = (chunk: Buffer | null) => {
+    // Its body is incomplete, and does not end.
+    if (isAbandoned) return true;
+    if (chunk !== null && chunk.length < TINY_BYTES) {
+      isAbandoned = isAbandonedForChunks(connection);
+      if (joined === undefined) {
+        joined = new CollectedBytes();
+        // Runs after all that was read at once is parsed.
+        process.nextTick(emitJoined);
+      }
+      joined.add(chunk);
+      return true;
+    }
+    emitJoined();
+    return push(chunk);
+  };
+}
+
+/** Counts a tiny chunk. @returns whether the connection is abandoned now */
+function isAbandonedForChunks(connection: ClientConnection): boolean {
+  if (tinyChunksOfAll++ === 0) clock.setTimeout(endPeriod, TINY_CHUNKS_PERIOD_MS).unref();
+  const own = (tinyChunks.get(connection) ?? 0) + 1;
+  tinyChunks.set(connection, own);
+  if (own <= MAX_HARMLESS_CHUNKS) return false;
+  firstWithMany ??= connection;
+  if (tinyChunksOfAll <= MAX_TINY_CHUNKS) return false;
+  if (connection === firstWithMany) {
+    connection.hold();
+    return false;
+  }
+  connection.abandon();
+  clock.setTimeout(connection.close.bind(connection), CLOSE_AFTER_MS).unref();
+  return true;
+}
+
+function endPeriod(): void {
+  firstWithMany?.resume();
+  firstWithMany = undefined;
+  tinyChunksOfAll = 0;
+  tinyChunks.clear();
 }

@@ -16,13 +16,13 @@ export function keyOf({ authenticator }: RequestOptions, { target, headers }: In
 /**
  * What the key may do; without a key, what the address may.
  * @param mayHaveToken false: the request is a preflight, which cannot have the token that narrows its key
- * @throws RpcError (or rejects with it)
+ * @throws RpcError (rejects with it)
  */
-export function accessOf(
+export async function accessOf(
   options: RequestOptions,
   request: IncomingRequest,
   mayHaveToken = true,
-): KeyAccess | Promise<KeyAccess> {
+): Promise<KeyAccess> {
   const { target, headers, clientConnection } = request;
   const { authenticator, proxies } = options;
   const address = proxies.addressOf(request);
@@ -32,12 +32,8 @@ export function accessOf(
   const isInPath = key === target.key;
   const digest = isInPath ? clientConnection.digestOf(target) : undefined;
   const found = authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
-  if (!mayHaveToken) return found;
-  if (found instanceof Promise) return found.then((access) => narrowed(options, request, access, key));
-  // Most keys have no tokens.
-  return found.tokens === undefined && authenticator.keyPlaces === undefined
-    ? found
-    : narrowed(options, request, found, key);
+  const access = found instanceof Promise ? await found : found;
+  return mayHaveToken ? narrowed(options, request, access, key) : access;
 }
 
 /** The access of a key with the token beside it. @throws RpcError (or rejects with it) */
@@ -47,10 +43,12 @@ function narrowed(
   access: KeyAccess,
   key: string,
 ): KeyAccess | Promise<KeyAccess> {
+  // Most keys have no tokens.
+  if (access.tokens === undefined && authenticator.keyPlaces === undefined) return access;
   const token = isToken(key) ? undefined : tokenBeside(key, request.headers);
   if (access.tokens !== undefined) return authenticator.withToken(access, token, proxies.addressOf(request));
   // Where headers may have keys and tokens, none is ignored.
-  if (authenticator.keyPlaces !== undefined && token !== undefined && isToken(token)) throw differentKeys();
+  if (token !== undefined && isToken(token)) throw differentKeys();
   return access;
 }
 

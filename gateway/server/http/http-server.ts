@@ -3,12 +3,10 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { clock } from '../../clock/clock.ts';
 import { waitForIdleBacklog } from '../../event-loop/idle-backlog.ts';
-import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { WorkerPorts } from '../../workers/worker-ports.ts';
 import {
-  type ClientConnection,
   connectionOf,
   type ConnectionOptions,
   IncomingRequest,
@@ -25,8 +23,6 @@ const HEADERS_TIMEOUT_MS = 10_000;
  * value.
  */
 const MAX_HEADERS = 100;
-/** Owner whose time of the event loop their rejections use. */
-const LATE_REQUESTS = 'late requests';
 /** How long a rejected client may keep its side of the connection open. */
 const LINGER_MS = 1_000;
 const CLOSE_IDLE_EVERY_MS = 50;
@@ -74,7 +70,9 @@ export async function listen(
 ): Promise<Listener> {
   const nextRequestId = createRequestIds();
   const connections = new ClientConnections(connectionOptions, handle);
+  let isDraining = false;
   const onRequest = (request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
+    if (isDraining) response.shouldKeepAlive = false;
     const connection = (request.clientConnection = connectionOf(request.socket));
     if (connection.last === undefined && isAmbiguous(request)) {
       connection.endWith(response);
@@ -90,7 +88,8 @@ export async function listen(
       keepAliveTimeout: 0,
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
-      connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs),
+      // Each check rejects all late requests at once: shorter than Node's 30 s. Bounds the attack `unfinished heads of tiny headers`.
+      connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
       requireHostHeader: false,
     },
     onRequest,
@@ -105,25 +104,14 @@ export async function listen(
     // An ignored upgrade emits this event again for its socket.
     if (!isConnection(socket)) connections.add(socket);
   });
-  const rejectInvalid = (error: Error, connection: ClientConnection, pending: ServerResponse | undefined): void => {
-    const { socket } = connection;
-    turnBudget.run(LATE_REQUESTS, () => {
-      // Its request has arrived after all: the rejection would be a part of the response, or follow it.
-      if (connection.pending !== pending || pending?.headersSent === true) socket.destroy();
-      // A socket that is not writable has been rejected already.
-      else if (socket.writable) rejectSocket(socket, httpRejection(error), nextRequestId());
-    });
-  };
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const connection = connectionOf(socket);
-    const { last, pending } = connection;
+    const { last, responses } = connectionOf(socket);
+    const [oldest] = responses;
     // The body of the ambiguous request cannot be read. Its response closes the connection.
     if (last?.headersSent === true) last.end();
-    else if (error.code === 'ECONNRESET' || pending?.headersSent === true) socket.destroy();
-    else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || turnBudget.mayRun(LATE_REQUESTS))
-      rejectInvalid(error, connection, pending);
-    // Node reports all that are late at once.
-    else turnBudget.wait(LATE_REQUESTS, rejectInvalid.bind(undefined, error, connection, pending));
+    else if (error.code === 'ECONNRESET' || oldest?.headersSent === true) socket.destroy();
+    // A socket that is not writable has been rejected already.
+    else if (socket.writable) rejectSocket(socket, httpRejection(error), nextRequestId());
   });
   server.on('connect', ({ socket }) => {
     if (connectionOf(socket).last !== undefined) return;
@@ -163,7 +151,8 @@ export async function listen(
   return {
     port: activePort,
     drain: async (timeoutMs, delayMs = 0) => {
-      announceClose(server, connections);
+      isDraining = true;
+      announceClose(connections);
       if (delayMs > 0) await clock.sleep(delayMs);
       await (ports === undefined ? delayMs > 0 && waitForIdleBacklog(server) : ports.close(name));
       upgradeHandler?.drain(timeoutMs);
@@ -243,25 +232,21 @@ function serveIgnoringUpgrade(server: Server, request: IncomingMessage, socket: 
 }
 
 /**
- * Makes each response close its connection from now on. Otherwise a client or load balancer might send its next call while the
- * connection closes, and not learn whether the call was handled.
+ * Makes the next response of each connection close it, as those to later requests do. Otherwise a client or load balancer might
+ * send its next call while the connection closes, and not learn whether the call was handled.
  */
-function announceClose(server: Server, { open }: ClientConnections): void {
+function announceClose({ open }: ClientConnections): void {
   for (const { responses } of open) {
     const next = responses.find(({ headersSent }) => !headersSent);
     if (next === undefined) continue;
     next.shouldKeepAlive = false;
     next.removeHeader('Keep-Alive');
   }
-  const announce = (_request: unknown, response: ServerResponse): void => {
-    response.shouldKeepAlive = false;
-  };
-  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, announce);
 }
 
 /** Stops accepting connections, waits for requests in progress, and destroys connections after `timeoutMs`. */
 async function closeServer(server: Server, connections: ClientConnections, timeoutMs: number): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve));
+  server.close();
   // Browsers open connections in advance. Node does not count them as idle before their first byte.
   const firstByteTimer = clock.setTimeout(() => {
     for (const socket of connections.sockets) if (socket.bytesRead === 0) socket.destroy();
@@ -276,8 +261,7 @@ async function closeServer(server: Server, connections: ClientConnections, timeo
   const deadlineTimer = clock.setTimeout(() => {
     for (const socket of connections.sockets) socket.destroy();
   }, timeoutMs);
-  await closed;
-  // The server does not know connections that another process has accepted.
+  // Also those that another process has accepted, which the server does not know.
   await connections.allClosed();
   clock.clearTimeout(firstByteTimer);
   clock.clearInterval(idleTimer);

@@ -5,11 +5,11 @@ import { originMatcher } from '../../auth/formats/origin-pattern.ts';
 import { namesOrigin } from '../../auth/key-access.ts';
 import { chargeRejected } from '../../call/charge.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
-import { openVerification, type BodyVerification } from '../../call/verification.ts';
+import { openVerification } from '../../call/verification.ts';
 import { gatehouse } from '../../admission/account.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
+import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import type { ReplaceableConfig } from '../../network-files/network-config.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import { openDecisionLog } from '../../observability/decision-log.ts';
@@ -22,8 +22,7 @@ import { accessOf, checkAccess, recordRejection } from './find-caller.ts';
 import { acceptsHtml, type Layer } from './layer.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions } from './request-options.ts';
-import { writeFlow } from './write-flow.ts';
-import { writeAccounted, writePreflight, writeResponse } from './write-response.ts';
+import { writeAccounted, writeFlow, writePreflight, writeResponse } from './write-response.ts';
 
 /** The event-loop time of smaller responses is not worth its account. */
 const METERED_RESPONSE_BYTES = 16_384;
@@ -91,8 +90,7 @@ export function checkTarget({ networks }: RpcRouteOptions): Layer {
 
 export function authenticate(options: RpcRouteOptions): Layer {
   return async (request, _response, next) => {
-    const access = accessOf(options, request);
-    checkAccess(options, request, access instanceof Promise ? await access : access);
+    checkAccess(options, request, await accessOf(options, request));
     next();
   };
 }
@@ -111,8 +109,7 @@ export function call(options: RpcRouteOptions): Layer {
         const body = await readBody(request, options.bodyMaxBytes, request.reservation);
         const turn = turnBudget.next(account.payer.name);
         if (turn !== undefined) await turn;
-        const late = turnBudget.run(account.payer.name, () => respondToBody(options, request, response, body));
-        if (late !== undefined) await late;
+        await turnBudget.run(account.payer.name, () => respondToBody(options, request, response, body));
       } finally {
         account.requests.leave(account);
       }
@@ -152,17 +149,13 @@ async function waitForSlot(
   }
 }
 
-/**
- * Handles the calls of a body and writes the response.
- * @returns undefined: it is written, because it needs no upstream and is not compressed
- * @throws RpcError, Cancelled (or rejects with it)
- */
-function respondToBody(
+/** Handles the calls of a body and writes the response. @throws RpcError, Cancelled (rejects with it) */
+async function respondToBody(
   options: RpcRouteOptions,
   request: IncomingRequest,
   response: ServerResponse,
   body: Buffer,
-): Promise<void> | undefined {
+): Promise<void> {
   const { id: requestId, reservation, network, access, logEntry } = request;
   const { callTimeoutMs, limiter, log, batch, proxies, tracing, compressOverBytes, recentCalls } = options;
   // After the body: slow bodies count for their key, and not for all.
@@ -190,10 +183,23 @@ function respondToBody(
     verification: openVerification(network, access, request.headers['x-gatehouse-verify']),
   };
   const begun = handleBody(body, context, batch);
-  if (begun instanceof Promise || compressOverBytes !== undefined)
-    return respondToBodyLater(options, request, response, begun, explanation, context.verification);
-  writeAccounted(request, response, begun, explanation?.toString(), context.verification?.proof);
-  return undefined;
+  const rpcResponse = begun instanceof Promise ? await begun : begun;
+  const encoded =
+    compressOverBytes === undefined || rpcResponse === undefined
+      ? rpcResponse
+      : await compressResponse(rpcResponse, request, response, compressOverBytes, reservation);
+  const write = (): void => {
+    writeAccounted(request, response, encoded, explanation?.toString(), context.verification?.proof);
+  };
+  const owner = access.account.payer.name;
+  // What is written without a wait is a part of the body's turn.
+  if (encoded !== begun && (encoded?.body.length ?? 0) > METERED_RESPONSE_BYTES) turnBudget.run(owner, write);
+  else write();
+  if (encoded?.result === undefined) return;
+  const connection = request.clientConnection;
+  await writeFlow(response, encoded.result, connection.caller, owner, () => {
+    connection.watchUnread(response, reservation);
+  });
 }
 
 /** Whether a result may be passed on while it arrives: in chunks, not compressed, and without an explanation of its whole way. */
@@ -204,35 +210,6 @@ function canFlow(
 ): boolean {
   const hasChunks = request.httpVersionMajor === 1 && request.httpVersionMinor === 1;
   return hasChunks && explanation === undefined && (compressOverBytes === undefined || !acceptsGzip(request));
-}
-
-/** @throws RpcError, Cancelled (rejects with it) */
-async function respondToBodyLater(
-  { compressOverBytes }: RpcRouteOptions,
-  request: IncomingRequest,
-  response: ServerResponse,
-  begun: Promise<RpcResponse | undefined> | RpcResponse | undefined,
-  explanation: Explanation | undefined,
-  verification: BodyVerification | undefined,
-): Promise<void> {
-  const { reservation, access } = request;
-  const rpcResponse = await begun;
-  const encoded =
-    compressOverBytes === undefined || rpcResponse === undefined
-      ? rpcResponse
-      : await compressResponse(rpcResponse, request, response, compressOverBytes, reservation);
-  const write = (): void => {
-    writeAccounted(request, response, encoded, explanation?.toString(), verification?.proof);
-  };
-  const owner = access.account.payer.name;
-  if ((encoded?.body.length ?? 0) > METERED_RESPONSE_BYTES) turnBudget.run(owner, write);
-  else write();
-  if (encoded?.result === undefined) return;
-  const connection = request.clientConnection;
-  const watchUnread = (): void => {
-    connection.watchUnread(response, reservation);
-  };
-  await writeFlow(response, encoded.result, connection.caller, owner, watchUnread);
 }
 
 /** Rejects a call as a whole, if its client is still there. */

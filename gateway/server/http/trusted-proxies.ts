@@ -38,16 +38,18 @@ export class TrustedProxies {
 
   /** The host that the client requested: from the nearest trusted proxy, else from the Host header. */
   hostOf(request: IncomingMessage): string | undefined {
-    const { host } = request.headers;
-    if (this.#ranges?.has(request.socket.remoteAddress ?? '') !== true) return host;
-    return headerOf(request, 'x-forwarded-host').split(',').at(-1)?.trim() || host;
+    return this.#forwarded(request, 'x-forwarded-host') || request.headers.host;
   }
 
   /** The client's scheme, from the nearest trusted proxy. The gateway itself only serves http. */
   schemeOf(request: IncomingMessage): 'http' | 'https' {
-    if (this.#ranges?.has(request.socket.remoteAddress ?? '') !== true) return 'http';
-    const scheme = headerOf(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase();
-    return scheme === 'https' ? 'https' : 'http';
+    return this.#forwarded(request, 'x-forwarded-proto')?.toLowerCase() === 'https' ? 'https' : 'http';
+  }
+
+  /** What the nearest proxy wrote into a header; undefined: it is not trusted. */
+  #forwarded(request: IncomingMessage, name: string): string | undefined {
+    if (this.#ranges?.has(request.socket.remoteAddress ?? '') !== true) return undefined;
+    return headerOf(request, name).split(',').at(-1)?.trim();
   }
 
   /** The origin that the client requested. */

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Body, BufferList, buffersOf, byteLengthOf } from '../../jsonrpc/buffer-list.ts';
 import type { Proof } from '../../jsonrpc/proof.ts';
-import type { RpcResponse } from '../../jsonrpc/response.ts';
+import type { FlowingBytes, RpcResponse } from '../../jsonrpc/response.ts';
+import { timeSlicer } from '../../jsonrpc/time-slices.ts';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
+import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { type IncomingRequest, KEEP_ALIVE_S } from './client-connection.ts';
 import { REQUEST_BYTES } from './request-options.ts';
-import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 
 /** One day. Browsers' default is 5 s, with a preflight before nearly every call. */
 const PREFLIGHT_MAX_AGE_S = '86400';
@@ -174,7 +176,7 @@ export async function writeInParts(response: ServerResponse, body: Body, last?: 
 }
 
 /** Resolves when the written bytes are in the kernel's buffers, or the client has disconnected. */
-export function waitForDrain(response: ServerResponse): Promise<void> {
+function waitForDrain(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off('drain', done).off('close', done);
@@ -182,4 +184,56 @@ export function waitForDrain(response: ServerResponse): Promise<void> {
     };
     response.on('drain', done).on('close', done);
   });
+}
+
+/**
+ * Writes a result as it arrives, and the end of its response. If it fails, the connection ends, so that the client sees an
+ * incomplete body. Never rejects.
+ * @param caller is cancelled when the connection closes: a response behind others of its connection has no `close` of its own
+ * @param owner whose time of the event loop it takes
+ * @param onUnread called when the client has not read what is written
+ */
+export async function writeFlow(
+  response: ServerResponse,
+  result: FlowingBytes,
+  caller: Cancellation,
+  owner: string,
+  onUnread: () => void,
+): Promise<void> {
+  const departure = {
+    cancellationPlace: -1,
+    cancel: () => {
+      result.cancel();
+    },
+  };
+  caller.add(departure);
+  const writeNext = (): boolean | undefined => {
+    let isDrained = true;
+    const bytes = result.next();
+    for (const part of bytes ?? []) isDrained = response.write(part);
+    return bytes === undefined ? undefined : isDrained;
+  };
+  try {
+    for (;;) {
+      const arrival = result.wait();
+      if (arrival !== undefined) await arrival;
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
+      if (response.destroyed || caller.isCancelled) {
+        result.cancel();
+        return;
+      }
+      const isDrained = turnBudget.run(owner, writeNext);
+      if (isDrained === undefined) break;
+      if (isDrained) continue;
+      onUnread();
+      await Promise.race([waitForDrain(response), result.ended]);
+    }
+    response.end('}');
+  } catch {
+    // The call has recorded the failure.
+    response.destroy();
+  } finally {
+    caller.delete(departure);
+  }
 }

@@ -2,26 +2,30 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { clock } from '../../clock/clock.ts';
 import type { CallerAccount } from '../../admission/caller-account.ts';
+import type { KeyAccess } from '../../auth/key-access.ts';
+import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
-import type { Network } from '../../call/call.ts';
-import type { Reservation } from '../../memory/reservation.ts';
+import type { CallContext, Network } from '../../call/call.ts';
+import { openVerification } from '../../call/verification.ts';
+import type { ProcessBounds } from '../../config/process-bounds.ts';
+import { Reservation } from '../../memory/reservation.ts';
+import { openAccessLogEntry } from '../../observability/access-log.ts';
+import { printersOf } from '../../observability/call-record.ts';
+import { openDecisionLog } from '../../observability/decision-log.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
-import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
+import { type OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, type DrainReason } from './close-codes.ts';
 import { sentBytes } from '../http/node-internals.ts';
-import { DECODED_FACTOR, REQUEST_BYTES } from '../http/request-options.ts';
-import { createContext, type MessageContext, type SessionOptions } from './session-options.ts';
+import { DECODED_FACTOR, REQUEST_BYTES, type RequestOptions } from '../http/request-options.ts';
 import { SocketBuffers } from './socket-buffers.ts';
 import { SocketFrames } from './socket-frames.ts';
 
 /** Ping interval, as in geth: a client without traffic for one interval after a ping is disconnected. */
 const PING_INTERVAL_MS = 30_000;
-/** Interval of the checks of an idle socket. */
-const IDLE_CHECK_MS = 500;
 /** Maximum pings and pongs of a client in one interval: 16 a second. */
 const MAX_CONTROL_FRAMES = 500;
 /** Unread bytes above which no further messages are handled. A client that reads leaves less. */
@@ -29,9 +33,23 @@ const PAUSE_ABOVE_UNREAD_BYTES = 1_000_000;
 /** Memory of a message that waits, besides its bytes. */
 const WAITING_MESSAGE_BYTES = 200;
 
-/** Rejected messages in a row after which each further one delays the messages that follow: `Retry-After` is 1 s too. */
+/** Rejected messages in a row, beyond which each 16th one delays the messages that follow: `Retry-After` is 1 s too. */
 const MAX_REJECTED = 100;
+const REJECTED_PER_DELAY = 16;
 const REJECTED_DELAY_MS = 1_000;
+
+export interface SessionOptions extends Omit<RequestOptions, 'networks' | 'authenticator' | 'proxies'> {
+  readonly network: Network;
+  readonly caller: Caller;
+  /** The origin of the gateway that the caller requested. */
+  readonly origin: string;
+  /** Header X-Gatehouse-Verify of the upgrade. */
+  readonly verify: string | readonly string[] | undefined;
+  /** Sessions that all sockets of the key share: its permissions, which may change while a socket is open, and open counts. */
+  readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess; drain(reason: DrainReason): void };
+  readonly requestId: string;
+  readonly bounds: ProcessBounds;
+}
 
 /** One WebSocket of a client: its messages in parallel, backpressure, pings and the close. */
 export class Session {
@@ -47,12 +65,13 @@ export class Session {
   #inFlight = 0;
   /** Reservations of the messages in flight. */
   readonly #reservations = new Set<Reservation>();
-  /** Messages that were read before reading paused: those of a single read from the network. */
+  /** Messages that were read before reading paused: those of one piece of a read. */
   readonly #pending: Buffer[] = [];
   /** A message whose response is there at once calls `#handlePending` again. */
   #isHandlingPending = false;
   /** Rejected messages in a row. */
   #rejected = 0;
+  #isDelayed = false;
 
   #drainReason: DrainReason | undefined;
   #closeReason: string | undefined;
@@ -61,10 +80,6 @@ export class Session {
   #controlFrames = 0;
   #pingAt = clock.now() + PING_INTERVAL_MS;
   #lastPing = { bytesRead: 0, bytesSent: 0, unreadBytes: 0 };
-  #lastCheck: { readonly access?: object; readonly bytesRead: number; readonly nextAt: number } = {
-    bytesRead: 0,
-    nextAt: 0,
-  };
 
   /**
    * @param connection the connection under the socket
@@ -115,24 +130,13 @@ export class Session {
     });
   }
 
-  /** Checks the session. To be called every `TICK_MS`. Idle sockets are checked twice a second. @param now by clock.now() */
+  /** Checks the session. To be called every `TICK_MS`. @param now by clock.now() */
   tick(now: number): void {
-    if (!this.#buffers.hasUnread && !this.#isCheckDue(now)) return;
     this.#recheckPermissions();
     this.#subscriptions.recheckPermissions();
     this.#buffers.check();
     const reason = this.#frames.checkMessage(now) ?? this.#ping(now);
     if (reason !== undefined) this.close(reason);
-  }
-
-  /** Whether anything may have changed: its client sent bytes, its key changed, or the last check was half a second ago. */
-  #isCheckDue(now: number): boolean {
-    const { bytesRead } = this.#connection;
-    const { access } = this.#options.keySessions;
-    const last = this.#lastCheck;
-    if (last.bytesRead === bytesRead && last.access === access && now < last.nextAt) return false;
-    this.#lastCheck = { access, bytesRead, nextAt: now + IDLE_CHECK_MS };
-    return true;
   }
 
   /** Sends a ping when one is due. @returns `silent` if there was no traffic since the last one */
@@ -206,8 +210,7 @@ export class Session {
   }
 
   /** ws has already queued the pong. A client that continues after the close frame is disconnected. */
-  readonly #countControlFrame = (data: Buffer): void => {
-    this.#frames.skipControlFrame(data);
+  readonly #countControlFrame = (): void => {
     const excess = Math.floor(this.#controlFrames++ / MAX_CONTROL_FRAMES);
     if (excess > 1) this.#socket.terminate();
     else if (excess > 0) this.close('ping-flood');
@@ -232,9 +235,9 @@ export class Session {
   }
 
   #canBegin(): boolean {
-    return (
-      this.#inFlight < this.#options.bounds.socketMessagesMax && this.#socket.bufferedAmount <= PAUSE_ABOVE_UNREAD_BYTES
-    );
+    if (this.#isDelayed && this.#drainReason === undefined) return false;
+    const { socketMessagesMax } = this.#options.bounds;
+    return this.#inFlight < socketMessagesMax && this.#socket.bufferedAmount <= PAUSE_ABOVE_UNREAD_BYTES;
   }
 
   #handlePending(): void {
@@ -264,7 +267,7 @@ export class Session {
       this.#handlePending();
       return;
     }
-    const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
+    const context = this.#createContext();
     context.network.use.begin();
     this.#reservations.add(context.reservation);
     try {
@@ -288,13 +291,50 @@ export class Session {
     this.#handlePending();
   }
 
+  /** The context for the calls of one message, by which subscriptions identify the message that opened them. */
+  #createContext() {
+    const options = this.#options;
+    const network = this.#network;
+    const { limiter, requestId, tracing, log, recentCalls, keySessions } = options;
+    const { access } = keySessions;
+    const logEntry = openAccessLogEntry(options.accessLog, requestId);
+    logEntry?.setNetwork(network.config.slug);
+    logEntry?.setKey(access.record.id);
+    const recorded = recentCalls?.of({ requestId, network: network.config.slug, key: access.record });
+    return {
+      ...{
+        network,
+        access,
+        limiter,
+        requestId,
+        log,
+        logEntry,
+        caller: this.#caller,
+        subscriptions: this.#subscriptions,
+      },
+      deadline: clock.now() + options.callTimeoutMs,
+      printers: printersOf(tracing, logEntry, recorded, openDecisionLog(log, requestId, access.record.id)),
+      reservation: new Reservation(options.memory, access.account),
+      originOf: () => options.origin,
+      // The permissions may have changed since the upgrade.
+      verification: openVerification(network, access, access.capabilities.verify ? options.verify : undefined),
+    };
+  }
+
   #countRejected(isRejected: boolean): void {
     this.#rejected = isRejected ? this.#rejected + 1 : 0;
-    if (this.#rejected > MAX_REJECTED) this.#frames.delay(REJECTED_DELAY_MS);
+    if (this.#rejected <= MAX_REJECTED || this.#rejected % REJECTED_PER_DELAY > 0 || this.#isDelayed) return;
+    this.#isDelayed = true;
+    clock
+      .setTimeout(() => {
+        this.#isDelayed = false;
+        this.#handlePending();
+      }, REJECTED_DELAY_MS)
+      .unref();
   }
 
   /** The rejection of a message as a whole, which is counted and logged. */
-  #rejectionOf(error: unknown, { logEntry, network, access }: MessageContext): RpcError {
+  #rejectionOf(error: unknown, { logEntry, network, access }: CallContext): RpcError {
     const { metrics, recentCalls, requestId, log } = this.#options;
     const rejection = rejectionOf(error, requestId, log);
     metrics.rejected(rejection.reason);

@@ -16,8 +16,8 @@ import type { ProcessBounds } from '../../config/process-bounds.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
 import { KeySessions } from './key-sessions.ts';
-import { TICK_MS, type SessionOptions } from './session-options.ts';
-import { Session } from './session.ts';
+import { Session, type SessionOptions } from './session.ts';
+import { TICK_MS } from './socket-buffers.ts';
 import { MAX_FRAGMENTS } from './ws-internals.ts';
 
 /** A drain closes sockets within this time, at most this far apart: clients reconnect as soon as they are closed. */

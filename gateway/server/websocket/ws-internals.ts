@@ -18,7 +18,12 @@ export interface Receiver {
   _fragments: Buffer[];
   /** Bytes of the incomplete fragment, as they were read. */
   _buffers: Buffer[];
+  /** Bytes in both. */
+  readonly _messageLength: number;
+  readonly _bufferedBytes: number;
   _maxFragments: number;
+  /** Whether it reads further frames. */
+  readonly writable: boolean;
 }
 
 export function receiverOf(socket: WebSocket): Receiver {
@@ -41,6 +46,11 @@ export function joinParts(receiver: Receiver): void {
     receiver._maxFragments = Math.max(1, receiver._maxFragments - (fragments.length - receiver._fragments.length));
   }
   if (buffers.length > 0) receiver._buffers = joinSmall(buffers);
+}
+
+/** Bytes of the message that is not complete. */
+export function incompleteBytes({ _messageLength: fragmentBytes, _bufferedBytes: otherBytes }: Receiver): number {
+  return fragmentBytes + otherBytes;
 }
 
 /** Notes the end of a message. To be called for each complete one. */

@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
-import { FrameScan } from '../../../gateway/server/websocket/socket-frames.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -119,35 +118,5 @@ describe('a socket with frames that wait', () => {
     await scenarioPause(20);
     connection.resetAndDestroy();
     expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
-  });
-});
-
-describe('the scan of frames', () => {
-  const frames = [frame(''), frame('x'.repeat(125)), frame('y'.repeat(126)), frame('z'.repeat(1_000)), frame('{}')];
-  const large = Buffer.concat([Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]), Buffer.alloc(65_536)]);
-  const all = Buffer.concat([...frames, large, ...frames]);
-
-  it.each([1, 2, 3, 5, 7, 64, 10_000])('finds the end of each frame in reads of %d bytes', (readBytes) => {
-    const ends: number[] = [];
-    let expected = 0;
-    const expectedEnds = [...frames, large, ...frames].map(({ length }) => (expected += length));
-    const scan = new FrameScan();
-    for (let start = 0; start < all.length; start += readBytes) {
-      const bytes = all.subarray(start, start + readBytes);
-      for (let at = 0; at < bytes.length;) {
-        at += scan.end(bytes.subarray(at), 1);
-        ends.push(start + at);
-      }
-    }
-    expect(ends.filter((end) => expectedEnds.includes(end))).toEqual(expectedEnds);
-    expect(ends.filter((end) => end % readBytes !== 0 && !expectedEnds.includes(end))).toEqual([]);
-  });
-
-  it('stops after so many frames, and after a close frame', () => {
-    const three = Buffer.concat([frame('a'), frame('b'), frame('c')]);
-    expect(new FrameScan().end(three, 2)).toBe(2 * frame('a').length);
-    const scan = new FrameScan();
-    expect(scan.end(Buffer.concat([frame('a'), closeFrame, frame('b')]), 16)).toBe(7 + closeFrame.length);
-    expect(scan.hasClosed).toBe(true);
   });
 });

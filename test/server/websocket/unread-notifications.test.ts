@@ -10,8 +10,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { Account } from '../../../gateway/admission/account.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { sentBytes } from '../../../gateway/server/http/node-internals.ts';
-import { TICK_MS } from '../../../gateway/server/websocket/session-options.ts';
-import { SocketBuffers } from '../../../gateway/server/websocket/socket-buffers.ts';
+import { SocketBuffers, TICK_MS } from '../../../gateway/server/websocket/socket-buffers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 

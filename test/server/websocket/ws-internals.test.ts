@@ -4,6 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocketServer, type WebSocket } from 'ws';
 import {
+  incompleteBytes,
   joinParts,
   MAX_FRAGMENTS,
   messageEnded,
@@ -63,10 +64,12 @@ it('the fragments of a message are joined, and count until it is complete', asyn
   await eventually(() => receiver._fragments.length === 100);
   joinParts(receiver);
   expect(receiver._fragments.map(({ length }) => length)).toEqual([100]);
+  expect(incompleteBytes(receiver)).toBe(100);
   expect(receiver._maxFragments).toBe(MAX_FRAGMENTS - 99);
   const message = once(socket, 'message') as Promise<[Buffer]>;
   client.write(Buffer.from([0x80, 0x81, 0, 0, 0, 0, 0x32]));
   expect((await message)[0].toString()).toBe(`${'1'.repeat(100)}2`);
+  expect(incompleteBytes(receiver)).toBe(0);
   messageEnded(receiver);
   expect(receiver._maxFragments).toBe(MAX_FRAGMENTS);
 });
@@ -81,6 +84,7 @@ it('the parts of an incomplete fragment are joined', async () => {
   }
   joinParts(receiver);
   expect(receiver._buffers.map(({ length }) => length)).toEqual([40]);
+  expect(incompleteBytes(receiver)).toBe(40);
   const message = once(socket, 'message') as Promise<[Buffer]>;
   client.write('x'.repeat(960));
   expect((await message)[0]).toHaveLength(1_000);

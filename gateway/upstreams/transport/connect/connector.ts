@@ -82,6 +82,7 @@ export function tunnelTo(
   };
 }
 
-function withoutBrackets(hostname: string): string {
+/** The host name of a URL. One that is an IPv6 address has brackets there. */
+export function withoutBrackets(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
