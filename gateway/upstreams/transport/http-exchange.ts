@@ -80,6 +80,14 @@ export interface FlowBounds {
   mayBegin(): boolean;
 }
 
+/** Members of a `SentRequest` that concern its exchange. */
+export interface ExchangeRequest {
+  readonly deadline: number;
+  readonly flow?: FlowBounds | undefined;
+  readonly maxBytes?: number | undefined;
+  readonly largeTurn?: LargeTurn | undefined;
+}
+
 /** Receives one response from undici's events, with a time limit and a size limit. It is collected, unless it may flow. */
 export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Timed {
   readonly #resolve: (response: TimedResponse) => void;
@@ -109,29 +117,24 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #takenBytes = 0;
   /** The response flows when it has more bytes than these. */
   #flowOverBytes = Infinity;
-  readonly #flow: FlowBounds | undefined;
+  readonly #request: ExchangeRequest;
   #rest: BodyRest | undefined;
-  readonly #turn: LargeTurn | undefined;
   #hasWaited = false;
 
   constructor(
     resolve: (response: TimedResponse) => void,
     reject: (reason: Failure) => void,
     bounds: ResponseBounds,
-    deadline: number,
+    request: ExchangeRequest,
     deadlines: Deadlines,
     cancellation: Cancellation | undefined,
-    flow: FlowBounds | undefined,
-    maxBytes: number | undefined,
-    turn: LargeTurn | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#bounds = bounds;
-    this.#maxBytes = Math.min(maxBytes ?? Infinity, bounds.responseMaxBytes);
-    this.#flow = flow;
-    this.#turn = turn;
-    this.deadline = deadline;
+    this.#maxBytes = Math.min(request.maxBytes ?? Infinity, bounds.responseMaxBytes);
+    this.#request = request;
+    this.deadline = request.deadline;
     this.#deadlines = deadlines;
     deadlines.add(this);
     this.#cancellation = cancellation;
@@ -172,7 +175,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     if (statusCode >= 400) this.#retryAfter = headers['retry-after'];
     const { 'content-length': length } = headers;
     if (length !== undefined) this.#contentLength = Number(length);
-    if (this.#flow !== undefined && statusCode === 200) this.#flowOverBytes = this.#flowStart(this.#flow.maxBytes);
+    const { flow } = this.#request;
+    if (flow !== undefined && statusCode === 200) this.#flowOverBytes = this.#flowStart(flow.maxBytes);
   }
 
   /** Number of bytes from which on a response flows. Infinity: it is collected, because it may be beyond a bound. */
@@ -211,7 +215,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
 
   /** Waits for the earlier large responses of the owner. The rest of this one stays in its connection meanwhile. */
   #beginTurn(controller: Dispatcher.DispatchController): void {
-    const turn = this.#turn?.begin(this.deadline, this.#cancellation);
+    const turn = this.#request.largeTurn?.begin(this.deadline, this.#cancellation);
     if (turn === undefined) return;
     this.#hasWaited = true;
     controller.pause();
@@ -240,7 +244,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   /** Passes on what has arrived, if that may be. Its bytes, and those that follow, are released by the reader. */
   #tryFlow(): void {
     this.#flowOverBytes = Infinity;
-    if (this.#flow?.mayBegin() !== true) return;
+    if (this.#request.flow?.mayBegin() !== true) return;
     const { memory } = this.#bounds;
     const account = this.#owner;
     this.#rest = new BodyRest(

@@ -71,18 +71,13 @@ export class HttpUpstream implements Transport {
    * Posts a body at once, and reads the whole response, or the first bytes of one that flows.
    * @throws UpstreamFailure, Cancelled (rejects with it)
    */
-  post(
-    { body, deadline, flow, maxBytes, largeTurn }: Omit<SentRequest, 'id'>,
-    cancellation: Cancellation | undefined,
-  ): Promise<TimedResponse> {
+  post(request: Omit<SentRequest, 'id'>, cancellation: Cancellation | undefined): Promise<TimedResponse> {
+    const { body } = request;
     return new Promise((resolve, reject) => {
-      // prettier-ignore
-      const exchange = new HttpExchange(
-        resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, flow, maxBytes, largeTurn,
-      );
+      const exchange = new HttpExchange(resolve, reject, this.#bounds, request, this.#deadlines, cancellation);
       try {
-        const request: ExchangeOptions = { path: this.#path, method: 'POST', headers: this.#headers, body, exchange };
-        this.#pool.dispatch(request, exchange);
+        const options: ExchangeOptions = { path: this.#path, method: 'POST', headers: this.#headers, body, exchange };
+        this.#pool.dispatch(options, exchange);
       } catch (error) {
         exchange.onResponseError(undefined, error as Error);
       }

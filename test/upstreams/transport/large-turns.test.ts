@@ -22,10 +22,9 @@ function begin(turns: LargeTurns, owner: Account, deadlines = new Deadlines()) {
   ];
   const cancellation = new Cancellation(owner);
   const turn = turns.turnOf(owner);
-  // prettier-ignore
-  const exchange = new HttpExchange(
-    resolve, reject, { responseMaxBytes: Infinity }, clock.now() + DEADLINE_MS, deadlines, cancellation, undefined, undefined, turn,
-  );
+  const bounds = { responseMaxBytes: Infinity };
+  const request = { deadline: clock.now() + DEADLINE_MS, largeTurn: turn };
+  const exchange = new HttpExchange(resolve, reject, bounds, request, deadlines, cancellation);
   controller.abort.mockImplementation((reason: Error) => {
     exchange.onResponseError(controller, reason);
   });

@@ -19,17 +19,7 @@ it('a response in tiny chunks is read in turns of the event loop, and is complet
   };
   const bounds = { responseMaxBytes: CHUNKS };
   const resolve = vi.fn<(response: HttpResponse) => void>();
-  const exchange = new HttpExchange(
-    resolve,
-    vi.fn(),
-    bounds,
-    Infinity,
-    new Deadlines(),
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  );
+  const exchange = new HttpExchange(resolve, vi.fn(), bounds, { deadline: Infinity }, new Deadlines(), undefined);
   exchange.onRequestStart(controller);
   exchange.onResponseStart(controller, 200, {});
   const chunk = Buffer.from('x');
