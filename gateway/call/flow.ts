@@ -26,28 +26,28 @@ export function flowOf(call: Call): FlowRequest | undefined {
   if (!canFlow || !rules.mayFlow) return undefined;
   if (id === undefined || context === undefined || context.batchBudget !== undefined) return undefined;
   const { params } = call.pinned ?? call;
-  const readerFor = readerOf(call, params);
-  if (readerFor === undefined && !passesUnread(method)) return undefined;
+  const openReader = readerOf(call, params);
+  if (openReader === undefined && !passesUnread(method)) return undefined;
   const maxBytes = lower(context.network.bounds.maxResponseBytes, context.access.bounds?.maxResponseBytes) ?? Infinity;
   return {
     ...{ maxBytes: maxBytes - responseBytes(id), mayBegin: () => mayBegin(call), isHedged: () => call.isHedged },
-    ...(readerFor && { readerFor }),
+    ...(openReader && { openReader }),
   };
 }
 
 /** Reader of the result; undefined: it passes unread, or must be collected. */
-function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFor'] {
+function readerOf(call: Call, params: readonly unknown[]): FlowRequest['openReader'] {
   const { method, router } = call;
   if (isObjectList(method)) {
     if (mustBeComplete(call, params)) return undefined;
-    return (isEchoed) => new FlowingList(listElementsOf(method, params), isEchoed);
+    return () => new FlowingList(listElementsOf(method, params));
   }
   if (!isWholeBlock(method, params)) return undefined;
   const { chain } = router;
   const isUsable = (head: Buffer): boolean => !isOlderThanServed(chain.view, call, jsonResponse(head));
   const record = (head: Buffer, hashes: readonly string[]): void =>
     void recordTransactions(chain, blockInResult(jsonResponse(head)), hashes);
-  return (isEchoed) => new FlowingBlock(method, params, isEchoed, isUsable, record);
+  return () => new FlowingBlock(method, params, isUsable, record);
 }
 
 /**

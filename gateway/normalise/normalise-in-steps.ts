@@ -8,31 +8,21 @@ import { BeyondLimits, JsonReader, NotJson, skipSpace } from '../json/json-reade
 import { exceeds } from '../json/nesting.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import {
-  BYTES,
-  MAX_DEPTH,
-  MAX_GROWTH,
-  MAX_MEMBERS,
-  MAX_PARSED_VALUES,
-  MAX_VALUES,
-  objectLimits,
-} from '../spec/result-bounds.ts';
+import { BYTES, MAX_DEPTH, MAX_MEMBERS, MAX_PARSED_VALUES, MAX_VALUES, objectLimits } from '../spec/result-bounds.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { stepsUntil } from '../upstreams/health/with-timeout.ts';
 import type { LargeTurn } from '../upstreams/transport/large-turn.ts';
-import { parseResult } from '../upstreams/transport/read-response.ts';
 import {
   callerTimeout,
   TooManyValues,
   UpstreamFailure,
   type LargeResponse,
-  type ResultResponse,
 } from '../upstreams/transport/upstream-response.ts';
-import { normalise, normalisePart } from './normalise.ts';
+import { normalise } from './normalise.ts';
 import { checkResultBytes } from './results/check-result-bytes.ts';
-import { checkResult } from './results/check-result.ts';
-import { LogFilterCheck } from './results/log-filter-check.ts';
+import { checkResult, outcomeOf } from './results/check-result.ts';
+import { FlowingList, listElementsOf, UnusableElement } from './results/flowing-list.ts';
 
 /** Bytes of one step: these, and the rest of an element of a list. */
 const STEP_BYTES = 65_536;
@@ -40,12 +30,11 @@ const STEP_BYTES = 65_536;
 /** A number of 256 bits has 78 digits. */
 const MAX_LITERAL_BYTES = 100;
 
-const QUOTE = 34;
+const [QUOTE, COMMA] = [34, 44];
 const OPEN_BRACKET = 91;
 const OPEN_BRACE = 123;
 /** Length of `"0x`. */
 const HEX_START = 3;
-const [START, COMMA, END] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 /** Whole objects of all owners are parsed one after the other. */
 const OBJECTS = 'objects';
 
@@ -165,8 +154,8 @@ async function checkValue(
   }
   if (reader.at !== bytes.length) return undefined;
   if (limits === undefined) return { final: true, response };
-  const parts = checkResultBytes(method, params, bytes);
-  if (parts !== undefined) return { final: true, response: { ...response, parts } };
+  const outcome = checkResultBytes(method, params, response);
+  if (outcome !== undefined) return outcome;
   if (reader.values > MAX_PARSED_VALUES) throw new TooManyValues();
   return inTurn(OBJECTS, receiver, async () => {
     const result = await parseInSteps(bytes, steps, limits, MAX_VALUES);
@@ -188,7 +177,7 @@ async function checkText(method: MethodSpec, response: LargeResponse, steps: Own
   return { final: false, failure: 'malformed', response: undefined, detail: 'the result is a long text, but no bytes' };
 }
 
-/** Checks a list of objects, some elements at a time. @returns as `checkValue` @throws NotJson */
+/** Checks a list of objects, some elements at a time. @returns as `checkValue` @throws UpstreamFailure (rejects with it) */
 async function checkList(
   method: MethodSpec,
   params: readonly unknown[],
@@ -196,46 +185,19 @@ async function checkList(
   steps: OwnedSteps,
 ): Promise<Outcome | undefined> {
   const [bytes] = response.parts;
-  const reader = new JsonReader(bytes, { maxDepth: MAX_DEPTH });
-  const logs = LogFilterCheck.of(method, params);
-  const parts: Buffer[] = [];
-  let isChanged = false;
-  reader.enterArray();
-  for (let hasNext = reader.nextElement(); hasNext;) {
-    const [start, values] = [reader.at, reader.values];
-    let end: number;
-    do {
-      if (!reader.skipTowards(reader.at + STEP_BYTES)) await skip(reader, steps);
-      end = reader.at;
-      hasNext = reader.nextElement();
-    } while (hasNext && end - start < STEP_BYTES);
-    if (reader.values - values > objectLimits(end - start).values) throw new TooManyValues();
-    const part = bytes.subarray(start, end);
-    const outcome = normalisePart(method, params, listResponse(Buffer.concat([START, part, END])), logs);
-    if (!outcome.final || outcome.response.kind === 'error') return outcome;
-    const { response: checked } = outcome;
-    const text = checked.kind === 'result' ? checked.text : undefined;
-    if (checked.kind === 'large') parts.push(COMMA, part);
-    else {
-      // A list of which one element does not exist is null.
-      if (!Array.isArray(checked.result)) return outcome;
-      const completed = Buffer.from((text ?? JSON.stringify(checked.result)).slice(1, -1));
-      if (completed.length > MAX_GROWTH * part.length) throw new TooManyValues();
-      parts.push(COMMA, completed);
-      isChanged ||= !completed.equals(part);
+  const list = new FlowingList(listElementsOf(method, params));
+  const passed: Buffer[] = [];
+  try {
+    for (let at = 0; at < bytes.length; at += STEP_BYTES) {
+      const end = list.read(bytes.subarray(at, at + STEP_BYTES), passed);
+      if (end !== -1) return at + end === bytes.length ? list.outcomeOf(response, passed) : undefined;
+      await steps.next();
     }
-    await steps.next();
+  } catch (error) {
+    if (error instanceof UnusableElement) return outcomeOf(error.status, method, response);
+    throw error;
   }
-  if (reader.at !== bytes.length) return undefined;
-  // The block of a list is searched for in its first part, and in its last one.
-  const checked = isChanged ? listResponse(Buffer.concat([START, ...parts.slice(1), END])) : response;
-  const outcome: Outcome = { final: true, response: checked };
-  return logs === undefined ? outcome : logs.settle(outcome);
-}
-
-/** @param json of a list that was read */
-function listResponse(json: Buffer): LargeResponse {
-  return { kind: 'large', parts: [json], parse: () => parseResult(json) as ResultResponse };
+  throw new UpstreamFailure('malformed', 'the result is not JSON');
 }
 
 /** Moves to the end of a value. @throws NotJson */

@@ -13,7 +13,6 @@ import { nestedErrorsOf, mainError, type NestedError } from './errors/nested-err
 import type { Meaning } from './errors/error-rule.ts';
 import { checkResultBytes } from './results/check-result-bytes.ts';
 import { checkResult } from './results/check-result.ts';
-import { LogFilterCheck } from './results/log-filter-check.ts';
 import { findRetryHint } from './errors/retry-hint.ts';
 import { decodeReason } from './errors/revert-payload.ts';
 import {
@@ -37,20 +36,8 @@ const OPEN_BRACE = 123;
  * @param params as sent to the upstream
  */
 export function normalise(method: MethodSpec, params: readonly unknown[], response: UpstreamResponse): Outcome {
-  const logs = method.resultIs === 'logs' ? LogFilterCheck.of(method, params) : undefined;
-  const outcome = normalisePart(method, params, response, logs);
-  return logs === undefined ? outcome : logs.settle(outcome);
-}
-
-/** Normalises a part of a response. @param logs the check of a list of logs with this part, which may be final without its order */
-export function normalisePart(
-  method: MethodSpec,
-  params: readonly unknown[],
-  response: UpstreamResponse,
-  logs: LogFilterCheck | undefined,
-): Outcome {
-  if (response.kind === 'large') return normaliseLarge(method, params, response, logs);
-  if (response.kind === 'result') return checkResult(method, params, response, logs);
+  if (response.kind === 'large') return normaliseLarge(method, params, response);
+  if (response.kind === 'result') return checkResult(method, params, response);
   const nestedErrors = nestedErrorsOf(response);
   const revert = findRevert(method, nestedErrors);
   if (revert !== undefined && method.reverts) return revertOutcome(method, params, revert);
@@ -67,21 +54,12 @@ export function normalisePart(
 }
 
 /** @throws UpstreamFailure if parsing shows that it is not a response to the call */
-function normaliseLarge(
-  method: MethodSpec,
-  params: readonly unknown[],
-  response: LargeResponse,
-  logs: LogFilterCheck | undefined,
-): Outcome {
+function normaliseLarge(method: MethodSpec, params: readonly unknown[], response: LargeResponse): Outcome {
   const [bytes] = response.parts;
   const kind = bytes[0] === OPEN_BRACE ? 'object' : bytes[0] === OPEN_BRACKET ? 'array' : undefined;
   if (kind !== undefined && method.resultKinds?.includes(kind) === false && !bytes.includes('"error"'))
     throw new UpstreamFailure('malformed', `the result is an ${kind}`);
-  logs?.begin();
-  const parts = checkResultBytes(method, params, bytes, logs);
-  return parts === undefined
-    ? normalisePart(method, params, response.parse(), logs)
-    : { final: true, response: { ...response, parts } };
+  return checkResultBytes(method, params, response) ?? normalise(method, params, response.parse());
 }
 
 function findRevert(method: MethodSpec, nestedErrors: readonly NestedError[]): Revert | undefined {

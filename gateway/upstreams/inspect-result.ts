@@ -28,10 +28,10 @@ export function inspectIfDue(
   if (upstream.sampler.takeIfDue(method, now)) clock.setImmediate(inspect, upstream, method, response, options);
 }
 
-/** Bytes of the JSON text. Unknown for a response with an array around it, which is not inspected. */
+/** Bytes of the JSON text. */
 function bytesOf(response: ResultResponse | LargeResponse): number {
   if (response.kind === 'large') return response.parts.reduce((sum, { length }) => sum + length, 0);
-  return (response.text ?? response.envelope)?.length ?? Infinity;
+  return response.text?.length ?? Infinity;
 }
 
 function inspect(

@@ -8,6 +8,7 @@ import { AvailableBlocks } from './available-blocks.ts';
 import type { Drain } from '../drains/drains.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
+import { CredentialSearch } from './transport/credential-search.ts';
 import { Secrets } from './transport/credentials.ts';
 import type { FlowBounds, HttpResponse } from './transport/http-exchange.ts';
 import type { BatchedGroup, SentRequest, WithoutBatches } from './transport/transport.ts';
@@ -20,10 +21,9 @@ import { maxResponseBytes } from '../spec/result-bounds.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
 import type { BodyRest } from './transport/body-rest.ts';
-import type { FlowingResponse, FlowingResult, ResultReader } from './transport/flowing-result.ts';
+import { FlowingResult, UnreadResult, type FlowingResponse, type ResultReader } from './transport/flowing-result.ts';
 import { largeTurns, type TurnTaker } from './transport/large-turn.ts';
-import { UnreadResult } from './transport/unread-result.ts';
-import { readFlowing, readInSteps, readResponse } from './transport/read-response.ts';
+import { readInSteps, readResponse } from './transport/read-response.ts';
 import {
   parseResponse,
   ResponseTooLarge,
@@ -101,11 +101,8 @@ export interface SendOptions extends TurnTaker {
 export interface FlowRequest extends FlowBounds {
   /** Whether a hedge was sent, whose response may come first, while the first bytes were read. */
   isHedged(): boolean;
-  /**
-   * Function that creates a reader of the result; undefined: it passes unread.
-   * @param isEchoed whether bytes have a credential of the upstream
-   */
-  readonly readerFor?: (isEchoed: (bytes: Buffer) => boolean) => ResultReader;
+  /** Function that creates a reader of the result; undefined: it passes unread. */
+  readonly openReader?: () => ResultReader;
 }
 
 /** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
@@ -229,10 +226,11 @@ export class Upstream {
       options.startedAt = sent.startedAt;
       ({ rest } = received);
       if (rest !== undefined && flow !== undefined) {
-        const reader = this.#readerFor(method, flow);
-        const options = { id, maxBytes: flow.maxBytes, owner: this.#ownerOf(cancellation) };
-        const result = reader && (await readFlowing(received.body, rest, reader, options));
-        if (result !== undefined && !flow.isHedged())
+        const search = this.#searchWhilePassing(method);
+        const options = { id, maxBytes: flow.maxBytes, owner: this.#ownerOf(cancellation), search };
+        const reader = flow.openReader?.() ?? new UnreadResult();
+        const result = this.#canSearch(method) && (await FlowingResult.open(received.body, rest, reader, options));
+        if (result instanceof FlowingResult && !flow.isHedged())
           return this.#flowing(result, sentAt, deadline - sentAt, timeoutMs);
         received = { status: received.status, body: await rest.collect(received.body) };
       }
@@ -257,12 +255,15 @@ export class Upstream {
     this.inFlight--;
   };
 
-  /** Reader of a result; undefined: it must be collected. */
-  #readerFor(method: string, flow: FlowRequest): ResultReader | undefined {
-    const secrets = this.#secrets;
-    const hasText = mayReturnText(method) && secrets.maxCredentialChars > 0;
-    if (hasText && !secrets.areAscii) return undefined;
-    return flow.readerFor?.(this.#searchOf(method)) ?? new UnreadResult(hasText ? secrets : undefined);
+  /** Whether bytes show all credentials in a result: a text may have those that are not ASCII in several forms. */
+  #canSearch(method: string): boolean {
+    return this.#secrets.areAscii || !mayReturnText(method);
+  }
+
+  /** Search in a result that flows; undefined: there are no credentials. */
+  #searchWhilePassing(method: string): CredentialSearch | undefined {
+    const maxBytes = this.#secrets.maxCredentialChars * MAX_ESCAPED_CHARS;
+    return maxBytes === 0 ? undefined : new CredentialSearch(this.#searchOf(method), maxBytes);
   }
 
   /** Whether bytes of a response have a credential. If it may have text, all credentials are ASCII. */
@@ -303,7 +304,7 @@ export class Upstream {
     const steps = stepsUntil(deadline, owner);
     try {
       await steps.next();
-      const isSearched = body.length > SEARCHED_BYTES && (this.#secrets.areAscii || !mayReturnText(method));
+      const isSearched = body.length > SEARCHED_BYTES && this.#canSearch(method);
       const isEchoed = isSearched && (await this.#isEchoedIn(body, method, steps));
       const secrets = isSearched ? (isEchoed ? this.#secrets : undefined) : this.#secretsFor(method, body);
       return await readInSteps(received, id, secrets, steps);

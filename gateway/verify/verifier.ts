@@ -277,8 +277,7 @@ export class Verifier {
 
 function bytesOf(response: ResultResponse | LargeResponse): number {
   if (response.kind === 'large') return response.parts.reduce((sum, { length }) => sum + length, 0);
-  const { text, envelope, result } = response;
-  return (text ?? envelope)?.length ?? sizeOf(result);
+  return response.text?.length ?? sizeOf(response.result);
 }
 
 async function parsed(response: ResultResponse | LargeResponse, owner: string): Promise<unknown> {

@@ -11,10 +11,8 @@ const parts = [Buffer.from(text.slice(0, 100_000)), Buffer.from(text.slice(100_0
 
 it.each<[string, UpstreamResponse, number]>([
   ['a small result', { kind: 'result', result: '0x60', text: '"0x60"' }, 1],
-  ['a small result in an envelope', { kind: 'result', result: '0x60', envelope: '{"id":1,"result":"0x60"}' }, 1],
   ['a large result', jsonResponse('[]'), 1],
   ['a result above 250 kB', { kind: 'result', result, text }, 0],
-  ['a result above 250 kB in an envelope', { kind: 'result', result, envelope: `{"id":1,"result":${text}}` }, 0],
   ['a result of unknown length', { kind: 'result', result }, 0],
   ['a large result above 250 kB in parts', { ...jsonResponse(text), parts }, 0],
 ])('a result is checked by its size: %s', async (_, response, times) => {

@@ -1,4 +1,5 @@
 import { isObject } from '../../collections/is-object.ts';
+import { parseJson } from '../../upstreams/transport/read-response.ts';
 import type { ErrorResponse } from '../../upstreams/transport/upstream-response.ts';
 
 /** One of several errors that are nested in one another. */
@@ -182,10 +183,5 @@ function asNestedError(value: unknown, outer: NestedError): NestedError | undefi
 }
 
 function parse(text: string): unknown {
-  if (!text.startsWith('{') || text.length > MAX_TEXT_CHARS) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return text.startsWith('{') && text.length <= MAX_TEXT_CHARS ? parseJson(text) : undefined;
 }

@@ -1,47 +1,70 @@
+import { isUtf8 } from 'node:buffer';
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
 import { isPlain } from '../../json/plain-bytes.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
-import { expectedIdentities, isPendingBlock } from './check-result.ts';
-import { Layouts, type Layout } from './layout.ts';
-import type { LogFilterCheck } from './log-filter-check.ts';
+import type { Outcome } from '../../upstreams/outcome.ts';
+import { UpstreamFailure, type LargeResponse } from '../../upstreams/transport/upstream-response.ts';
+import { expectedBytes, isPendingBlock } from './check-result.ts';
+import { FlowingList, isObjectList, listElementsOf } from './flowing-list.ts';
+import { learned, type Layout, type Layouts } from './layout.ts';
 import type { ObjectView } from './object-view.ts';
 import { ANY, mustBeParsed, ResultWalk, type ExpectedBytes } from './result-walk.ts';
 
 /**
  * Checks a large result without parsing it. This works if the result needs no changes, except null fields that are
- * added to the end of a single object. Most nodes need only that: their blocks since the merge have no totalDifficulty.
- * @param bytes the result, as JSON
- * @param logs if they are logs of a filter
+ * added to the end of a single object. Most nodes need only that: their blocks since the merge have no totalDifficulty. Of a
+ * list, only the elements that need changes are parsed.
  * @param layouts learned from results before
- * @returns the result for the caller, in parts; undefined if it must be parsed, to be completed or classified as failed
+ * @returns undefined: it must be parsed as a whole, to be completed or classified as failed
  */
 export function checkResultBytes(
   method: MethodSpec,
   params: readonly unknown[],
-  bytes: Buffer,
-  logs?: LogFilterCheck,
+  response: LargeResponse,
   layouts = learned,
-): [Buffer, ...Buffer[]] | undefined {
+): Outcome | undefined {
   try {
-    return isPlain(bytes) ? checkBytes(method, params, bytes, logs, layouts.of(method)) : undefined;
+    return isObjectList(method)
+      ? checkList(method, params, response, layouts)
+      : checkObject(method, params, response, layouts);
   } catch (error) {
-    if (error === mustBeParsed || error instanceof NotJson) return undefined;
+    if (error === mustBeParsed || error instanceof NotJson || error instanceof UpstreamFailure) return undefined;
     throw error;
   }
 }
-
-/** Layouts of the results of all upstreams of this process. */
-export const learned = new Layouts();
 
 const QUOTE = 34;
 const OPEN_BRACKET = 91;
 const OPEN_BRACE = 123;
 
+function checkList(
+  method: MethodSpec,
+  params: readonly unknown[],
+  response: LargeResponse,
+  layouts: Layouts,
+): Outcome | undefined {
+  const [bytes] = response.parts;
+  if (!isUtf8(bytes)) return undefined;
+  const list = new FlowingList(listElementsOf(method, params), layouts);
+  const passed: Buffer[] = [];
+  return list.read(bytes, passed) === bytes.length ? list.outcomeOf(response, passed) : undefined;
+}
+
+function checkObject(
+  method: MethodSpec,
+  params: readonly unknown[],
+  response: LargeResponse,
+  layouts: Layouts,
+): Outcome | undefined {
+  const [bytes] = response.parts;
+  const parts = isPlain(bytes) ? checkBytes(method, params, bytes, layouts.of(method.shape ?? method)) : undefined;
+  return parts && { final: true, response: { ...response, parts } };
+}
+
 function checkBytes(
   method: MethodSpec,
   params: readonly unknown[],
   bytes: Buffer,
-  logs: LogFilterCheck | undefined,
   layout: Layout,
 ): [Buffer, ...Buffer[]] | undefined {
   const { resultKinds, details, shape } = method;
@@ -50,28 +73,16 @@ function checkBytes(
   if (!isAny && (kind === undefined || !resultKinds.includes(kind))) return undefined;
   const reader = new JsonReader(bytes, { isPlain: true });
   if (shape === undefined) {
-    new ResultWalk(reader, layout.view, none).checkValue(layout);
+    new ResultWalk(reader, layout.view, []).checkValue(layout);
     return reader.at === bytes.length ? [bytes] : undefined;
   }
   // Pending blocks stay unchanged, and shapes with demanded fields are never large.
   if (shape.demand.length > 0 || isPendingBlock(shape, params)) return undefined;
   const expected = expectedBytes(method, params);
-  const walk = new ResultWalk(reader, layout.view, expected, logs);
-  if (kind === 'array') {
-    walk.checkArray(layout, OPEN_BRACE);
-    return reader.at === bytes.length ? [bytes] : undefined;
-  }
+  const walk = new ResultWalk(reader, layout.view, expected);
   const element = details === undefined ? ANY : params[details.param] === true ? OPEN_BRACE : QUOTE;
   walk.checkObject(layout, element);
-  if (reader.at !== bytes.length) return undefined;
-  return addMissingFields(layout.view, walk.found, bytes, expected);
-}
-
-export function expectedBytes(method: MethodSpec, params: readonly unknown[]): readonly ExpectedBytes[] {
-  return expectedIdentities(method, params).map(({ field, value }) => ({
-    name: field,
-    value: Buffer.from(`"${value}"`),
-  }));
+  return reader.at === bytes.length ? addMissingFields(layout.view, walk.found, bytes, expected) : undefined;
 }
 
 /** Adds the fields that the walk did not find, as null. */
@@ -88,5 +99,3 @@ function addMissingFields(
   const nulls = missing.map((name) => `,"${name}":null`).join('');
   return [bytes.subarray(0, -1), Buffer.from(`${nulls}}`)];
 }
-
-const none: readonly ExpectedBytes[] = [];

@@ -3,78 +3,55 @@ import { isObject } from '../../collections/is-object.ts';
 import type { Identity, MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
 import { BYTES } from '../../spec/result-bounds.ts';
 import type { Outcome } from '../../upstreams/outcome.ts';
-import type { FailureClass, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
-import { completeResult, padHex, withQuantities } from './complete-object.ts';
-import type { LogFilterCheck } from './log-filter-check.ts';
+import type { FailureClass, ResultResponse, UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
+import { completeExactly, completeResult, padHex } from './complete-object.ts';
+import { LogFilterCheck } from './log-filter-check.ts';
 import type { ObjectStatus } from './object-rules.ts';
-import { isPadded, withAllDigits, withHexNumbers, withoutZeros } from './quantity.ts';
-
-/** Larger lists come in parts. */
-const MAX_PARSED_AGAIN_CHARS = 262_144;
+import { isPadded, withoutZeros } from './quantity.ts';
+import type { ExpectedBytes } from './result-walk.ts';
 
 type JsonObject = Record<string, unknown>;
 
-/**
- * A result is final if its type is right and it matches the parameters. Otherwise it is an upstream failure.
- * @param logs if they are logs of a filter
- */
-export function checkResult(
-  method: MethodSpec,
-  params: readonly unknown[],
-  response: ResultResponse,
-  logs?: LogFilterCheck,
-): Outcome {
-  const check = (given: ResultResponse): Outcome => checkParsed(method, params, given, logs);
-  const outcome = withQuantities((areExact) =>
-    withDigits(method, response, check(areExact ? withExactQuantities(method, response) : response), check),
-  );
-  return outcome ?? fail('malformed', response.result);
-}
-
-/** A completed result with its JSON text, if it has numbers that lose digits when they are parsed. */
-function withDigits(
-  method: MethodSpec,
-  given: ResultResponse,
-  outcome: Outcome,
-  check: (response: ResultResponse) => Outcome,
-): Outcome {
-  const source = given.text ?? given.envelope;
-  if (!outcome.final || outcome.response === given || method.shape === undefined) return outcome;
-  // More would be parsed again in one step.
-  if (source === undefined || source.length > MAX_PARSED_AGAIN_CHARS) return outcome;
-  const { response } = outcome;
-  if (response.kind !== 'result' || typeof response.result !== 'object' || response.result === null) return outcome;
-  const text = withAllDigits(source, quantityNames(method), (value) => {
-    const result = given.text === undefined ? (value as { readonly result: unknown }).result : value;
-    const { response: checked } = check({ kind: 'result', result });
-    return checked?.kind === 'result' ? checked.result : response.result;
-  });
-  return text === undefined ? outcome : { final: true, response: { ...response, text } };
-}
-
-/** @throws `roundedQuantity` */
-function checkParsed(
-  method: MethodSpec,
-  params: readonly unknown[],
-  response: ResultResponse,
-  logs: LogFilterCheck | undefined,
-): Outcome {
-  const { resultKinds } = method;
+/** A result is final if its type is right and it matches the parameters. Otherwise it is an upstream failure. */
+export function checkResult(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Outcome {
+  const { nullable, resultKinds, shape } = method;
   const { result } = response;
   if (resultKinds === undefined) return { final: true, response };
-  if (result === null) return method.nullable ? { final: true, response } : failOfNull(method, params);
+  if (result === null) return nullable ? { final: true, response } : failOfNull(method, params);
   const kind = Array.isArray(result) ? 'array' : typeof result;
   if (!(resultKinds as readonly string[]).includes(kind)) return fail('malformed', result);
-  switch (kind) {
-    case 'string':
-      return checkText(method, result as string, response);
-    case 'object':
-      return checkObject(method, params, result as JsonObject, response);
-    case 'array':
-      return checkArray(method, params, result as unknown[], response, logs);
-    default:
-      return { final: true, response };
-  }
+  if (typeof result === 'string') return checkText(method, result, response);
+  if (kind === 'array') return shape === undefined ? { final: true, response } : checkList(method, params, response);
+  if (kind !== 'object') return { final: true, response };
+  // ganache-cli 6 returns `{}` for an uncle that does not exist.
+  if (isEmptyObject(result as JsonObject) && method.resultIsMap !== true)
+    return nullable ? final(null) : fail('malformed', result);
+  return complete(method, response, (object) => checkObject(method, params, object as JsonObject));
+}
+
+function checkList(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Outcome {
+  const outcome = complete(method, response, (list) => {
+    let all: ObjectStatus = 'fits';
+    for (const element of list as unknown[]) {
+      const status = isObject(element) ? checkObject(method, params, element) : 'malformed';
+      if (status === 'completed') all = status;
+      else if (status !== 'fits') return status;
+    }
+    return all;
+  });
+  const logs = LogFilterCheck.of(method, params);
+  if (logs === undefined || !outcome.final) return outcome;
+  const list = (outcome.response as ResultResponse).result as JsonObject[];
+  return list.every((log) => logs.fits(log)) ? logs.settle(outcome) : fail('malformed', list);
+}
+
+/** Completes the objects of a result. @param check of the whole result, which it completes in place */
+function complete(method: MethodSpec, response: ResultResponse, check: (result: unknown) => ObjectStatus): Outcome {
+  const { shape } = method;
+  if (shape === undefined) return outcomeOf(check(response.result), method, response);
+  const { status, value, text } = completeExactly(response.result, response.text, shape, check);
+  if (status === 'fits') return { final: true, response };
+  return outcomeOf(status, method, { kind: 'result', result: value, ...(text !== undefined && { text }) });
 }
 
 function checkText(method: MethodSpec, text: string, response: ResultResponse): Outcome {
@@ -87,39 +64,8 @@ function checkText(method: MethodSpec, text: string, response: ResultResponse): 
   return padded === text ? { final: true, response } : final(padded);
 }
 
-function checkObject(
-  method: MethodSpec,
-  params: readonly unknown[],
-  object: JsonObject,
-  response: ResultResponse,
-): Outcome {
-  // ganache-cli 6 returns `{}` for an uncle that does not exist.
-  if (isEmptyObject(object) && method.resultIsMap !== true)
-    return method.nullable ? final(null) : fail('malformed', object);
-  return outcomeOf(checkObjectFields(method, params, object), method, response);
-}
-
-function checkArray(
-  method: MethodSpec,
-  params: readonly unknown[],
-  array: readonly unknown[],
-  response: ResultResponse,
-  logs: LogFilterCheck | undefined,
-): Outcome {
-  if (method.shape === undefined) return { final: true, response };
-  logs?.restart();
-  let all: ObjectStatus = 'fits';
-  for (const element of array) {
-    const status = isObject(element) ? checkObjectFields(method, params, element) : 'malformed';
-    if (status === 'completed') all = status;
-    else if (status !== 'fits') return outcomeOf(status, method, response);
-    if (logs?.fits(element as JsonObject) === false) return fail('malformed', array);
-  }
-  return outcomeOf(all, method, response);
-}
-
-/** Checks that the object is the requested one, and completes it in place by its shape. */
-function checkObjectFields(method: MethodSpec, params: readonly unknown[], object: JsonObject): ObjectStatus {
+/** Checks that the object is the requested one, and completes it in place by its shape. @throws roundedQuantity */
+export function checkObject(method: MethodSpec, params: readonly unknown[], object: JsonObject): ObjectStatus {
   const { identity = none, details, shape } = method;
   for (const field of identity) if (!isExpected(object, params, field)) return 'malformed';
   if (details !== undefined && !hasDetails(object[details.field], params[details.param])) return 'malformed';
@@ -143,12 +89,12 @@ function hasDetails(elements: unknown, wantsObjects: unknown): boolean {
   return true;
 }
 
-function outcomeOf(status: ObjectStatus, method: MethodSpec, response: ResultResponse): Outcome {
-  if (status === 'fits') return { final: true, response };
-  if (status === 'completed') return final(response.result);
+/** @param response completed, if it had to be */
+export function outcomeOf(status: ObjectStatus, method: MethodSpec, response: UpstreamResponse): Outcome {
+  if (status === 'fits' || status === 'completed') return { final: true, response };
   if (status === 'not-found' && method.nullable) return final(null);
   // `unusable` does not open the circuit: on some chains every receipt is unusable.
-  return fail(status === 'malformed' ? 'malformed' : 'node-state', response.result);
+  return { final: false, failure: status === 'malformed' ? 'malformed' : 'node-state', response };
 }
 
 function isEmptyObject(object: JsonObject): boolean {
@@ -166,14 +112,11 @@ function isExpected(object: JsonObject, params: readonly unknown[], identity: Id
     : digitsOf(actual) === digitsOf(expected);
 }
 
-/** The fields of the result whose values parameters determine. */
-export function expectedIdentities(
-  { identity }: MethodSpec,
-  params: readonly unknown[],
-): { readonly field: string; readonly value: string }[] {
-  return (identity ?? []).flatMap((one) => {
+/** The fields of an object whose values parameters determine, as their usual bytes. */
+export function expectedBytes({ identity = none }: MethodSpec, params: readonly unknown[]): readonly ExpectedBytes[] {
+  return identity.flatMap((one) => {
     const value = expectedValue(one, params);
-    return value === undefined ? [] : [{ field: one.field, value }];
+    return value === undefined ? [] : [{ name: one.field, value: Buffer.from(`"${value}"`) }];
   });
 }
 
@@ -199,22 +142,6 @@ function blockNumberIn(param: unknown): string | undefined {
 /** Digits without leading zeros, which some nodes write: equal for equal numbers. */
 function digitsOf(quantity: string): string {
   return quantity.toLowerCase().replace(/^0x0*/, '');
-}
-
-/** Reads the result again, because JSON.parse has rounded a quantity of it. */
-function withExactQuantities(method: MethodSpec, { result, text, envelope }: ResultResponse): ResultResponse {
-  const json = text ?? envelope ?? JSON.stringify(result);
-  const parsed = JSON.parse(withHexNumbers(json, quantityNames(method))) as unknown;
-  const isEnvelope = text === undefined && envelope !== undefined;
-  return { kind: 'result', result: isEnvelope ? (parsed as { readonly result: unknown }).result : parsed };
-}
-
-function quantityNames({ shape }: MethodSpec): ReadonlySet<string> {
-  return new Set(shape === undefined ? [] : quantitiesIn(shape));
-}
-
-export function quantitiesIn({ quantities, nested }: ObjectShape): string[] {
-  return [...quantities, ...Object.values(nested).flatMap(quantitiesIn)];
 }
 
 const none: readonly Identity[] = [];

@@ -1,7 +1,8 @@
 import { isObject } from '../../collections/is-object.ts';
 import type { ObjectShape } from '../../spec/method-spec.ts';
 import { address, applyObjectRule, type ObjectStatus } from './object-rules.ts';
-import { isQuantity, isRounded, normaliseQuantity } from './quantity.ts';
+import { viewOf } from './object-view.ts';
+import { isQuantity, isRounded, normaliseQuantity, withAllDigits, withHexNumbers } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -22,20 +23,55 @@ export function completeResult(object: JsonObject, shape: ObjectShape): ObjectSt
   return isCompleted && status === 'fits' ? 'completed' : status;
 }
 
+/** Longer texts are not parsed again: that is one step. Long lists come in parts. */
+const MAX_PARSED_AGAIN_CHARS = 262_144;
+
+/** A value after `completeExactly`. */
+interface CompletedValue {
+  readonly status: ObjectStatus;
+  /** The given value, or another one with the quantities that JSON.parse has rounded. */
+  readonly value: unknown;
+  /** JSON of a completed value, if it has numbers that lose digits when they are parsed. */
+  readonly text: string | undefined;
+}
+
 /**
- * Runs work on values of a JSON text, and again with exact quantities if JSON.parse has rounded one.
- * @param work throws `roundedQuantity`; gets whether quantities must be read as hexadecimal: `withHexNumbers`
- * @returns undefined: a quantity is no whole number
+ * Completes a parsed value so that its numbers keep the digits of its JSON text. A rounded quantity becomes hexadecimal.
+ * @param json undefined: it is not known
+ * @param complete completes the value in place; throws roundedQuantity
  */
-export function withQuantities<T>(work: (areExact: boolean) => T): T | undefined {
-  for (const areExact of [false, true]) {
-    try {
-      return work(areExact);
-    } catch (error) {
-      if (error !== roundedQuantity) throw error;
-    }
+export function completeExactly(
+  given: unknown,
+  json: string | undefined,
+  shape: ObjectShape,
+  complete: (value: unknown) => ObjectStatus,
+): CompletedValue {
+  const { allQuantities } = viewOf(shape);
+  let value = given;
+  let status = unlessRounded(complete, value);
+  if (status === undefined) {
+    value = JSON.parse(withHexNumbers(json ?? JSON.stringify(given), allQuantities));
+    // A quantity that is still rounded is no whole number.
+    status = unlessRounded(complete, value) ?? 'malformed';
+    if (status === 'fits') status = 'completed';
   }
-  return undefined;
+  if (status !== 'completed' || json === undefined || json.length > MAX_PARSED_AGAIN_CHARS)
+    return { status, value, text: undefined };
+  const text = withAllDigits(json, allQuantities, (again) => {
+    complete(again);
+    return again;
+  });
+  return { status, value, text };
+}
+
+/** @returns undefined: JSON.parse has rounded a quantity */
+function unlessRounded(complete: (value: unknown) => ObjectStatus, value: unknown): ObjectStatus | undefined {
+  try {
+    return complete(value);
+  } catch (error) {
+    if (error !== roundedQuantity) throw error;
+    return undefined;
+  }
 }
 
 /** @returns whether it changed the object */

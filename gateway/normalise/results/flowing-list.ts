@@ -4,12 +4,22 @@ import { isPlain } from '../../json/plain-bytes.ts';
 import { ValueEnd } from '../../json/value-end.ts';
 import type { MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
 import { MAX_GROWTH, objectLimits } from '../../spec/result-bounds.ts';
+import type { Outcome } from '../../upstreams/outcome.ts';
 import type { ResultReader } from '../../upstreams/transport/flowing-result.ts';
-import { TooManyValues, UpstreamFailure } from '../../upstreams/transport/upstream-response.ts';
-import { expectedBytes, learned } from './check-result-bytes.ts';
-import { checkResult } from './check-result.ts';
-import type { Layouts } from './layout.ts';
+import { parseResult, parseWithin } from '../../upstreams/transport/read-response.ts';
+import {
+  malformed,
+  TooManyValues,
+  UpstreamFailure,
+  type LargeResponse,
+  type ResultResponse,
+} from '../../upstreams/transport/upstream-response.ts';
+import { checkObject, expectedBytes } from './check-result.ts';
+import { completeExactly } from './complete-object.ts';
+import { learned, type Layouts } from './layout.ts';
 import { LogFilterCheck } from './log-filter-check.ts';
+import type { ObjectStatus } from './object-rules.ts';
+import { viewOf } from './object-view.ts';
 import { ANY, mustBeParsed, ResultWalk, type ExpectedBytes } from './result-walk.ts';
 
 const COMMA = 44;
@@ -24,6 +34,16 @@ const LARGE_ELEMENT_BYTES = 65_536;
 /** Position in the list: what may follow, beside white space. */
 type Position = 'list' | 'first element' | 'element' | 'separator';
 
+/** An element that cannot be passed on, although it is JSON. */
+export class UnusableElement extends UpstreamFailure {
+  readonly status: ObjectStatus;
+
+  constructor(status: ObjectStatus) {
+    super(status === 'unusable' ? 'node-state' : 'malformed', 'an element of the list is not usable');
+    this.status = status;
+  }
+}
+
 /** How the elements of a list are checked. */
 export interface ElementCheck {
   readonly shape: ObjectShape;
@@ -31,32 +51,37 @@ export interface ElementCheck {
   readonly expected: readonly ExpectedBytes[];
   /** Check of the elements, if they are logs of a filter. */
   readonly logs?: LogFilterCheck | undefined;
-  /** The element, which may need changes, as it is passed on, with its hash if it is a transaction. @throws UpstreamFailure */
-  readonly complete: (element: Buffer) => { readonly bytes: Buffer; readonly hash?: unknown };
+  /** Checks a parsed element, and completes it in place. @throws roundedQuantity */
+  readonly complete: (element: Record<string, unknown>) => ObjectStatus;
 }
 
 /**
- * Checks a list of objects while it arrives, as `checkResult` and `checkResultBytes` check a whole one: each element when it
- * is complete. Elements without changes are not copied, except for those that begin in one chunk and end in another.
+ * Checks a list of objects part by part, also while it arrives: each element when it is complete. Elements without changes are
+ * not copied, except for those that begin in one part and end in another.
  */
 export class FlowingList implements ResultReader {
   readonly #elements: ElementCheck;
-  readonly #isEchoed: (bytes: Buffer) => boolean;
   readonly #layouts: Layouts;
   #position: Position = 'list';
   /** The start of an element that has not ended. */
   #begun: Buffer[] | undefined;
   #end = new ValueEnd();
-  /** The last element as it was passed on. */
-  last: Buffer | undefined;
+  #isChanged = false;
+  /** The last element had to be parsed: the next one probably has the same form. */
+  #isParsed = false;
+  /** The bytes of the last element as it was passed on, and its place in them. */
+  #last: { readonly bytes: Buffer; readonly from: number; readonly end: number } | undefined;
   /** Hashes of the elements: a block takes those of its transactions. */
   readonly hashes: string[] = [];
 
-  /** @param isEchoed whether bytes have a credential of the upstream */
-  constructor(elements: ElementCheck, isEchoed: (bytes: Buffer) => boolean, layouts = learned) {
+  constructor(elements: ElementCheck, layouts = learned) {
     this.#elements = elements;
-    this.#isEchoed = isEchoed;
     this.#layouts = layouts;
+  }
+
+  /** The last element as it was passed on. */
+  get last(): Buffer | undefined {
+    return this.#last?.bytes.subarray(this.#last.from, this.#last.end);
   }
 
   /** Whether the list has logs that are not in order. */
@@ -64,8 +89,14 @@ export class FlowingList implements ResultReader {
     return this.#elements.logs?.isIrregular === true;
   }
 
+  /** The outcome of a whole list. @param passed all bytes that were passed on */
+  outcomeOf(response: LargeResponse, passed: readonly Buffer[]): Outcome {
+    // The block of a list is searched for in its first part, and in its last one.
+    const outcome: Outcome = { final: true, response: this.#isChanged ? listOf(Buffer.concat(passed)) : response };
+    return this.#elements.logs?.settle(outcome) ?? outcome;
+  }
+
   read(chunk: Buffer, passed: Buffer[]): number {
-    if (this.#isEchoed(chunk)) throw malformed('the result has a credential');
     const start = this.#begun === undefined ? 0 : this.#endElement(this.#begun, chunk, passed);
     return start === -1 ? -1 : this.#readList(chunk, start, passed);
   }
@@ -75,9 +106,7 @@ export class FlowingList implements ResultReader {
     const end = this.#end.find(chunk);
     if (end === -1) begun.push(chunk);
     else {
-      const element = Buffer.concat([...begun, chunk.subarray(0, end)]);
-      if (this.#isEchoed(element)) throw malformed('the result has a credential');
-      passed.push(this.#check(element));
+      passed.push(this.#check(Buffer.concat([...begun, chunk.subarray(0, end)])));
       this.#begun = undefined;
       this.#position = 'separator';
     }
@@ -86,22 +115,24 @@ export class FlowingList implements ResultReader {
 
   #readList(chunk: Buffer, start: number, passed: Buffer[]): number {
     const areAllPlain = isPlain(chunk);
-    let reader = readerAt(chunk, start, areAllPlain);
+    let walk = this.#walkAt(chunk, start, areAllPlain);
     let passedTo = start;
     const passTo = (end: number, next = end): void => {
       if (end > passedTo) passed.push(chunk.subarray(passedTo, end));
       passedTo = next;
     };
     for (;;) {
+      const { reader } = walk;
       reader.skipSpace();
-      const byte = chunk[reader.at];
+      const from = reader.at;
+      const byte = chunk[from];
       if (byte === undefined) {
-        passTo(reader.at);
+        passTo(from);
         return -1;
       }
       if (byte === CLOSE_BRACKET && (this.#position === 'separator' || this.#position === 'first element')) {
-        passTo(reader.at + 1);
-        return reader.at + 1;
+        passTo(from + 1);
+        return from + 1;
       }
       if (this.#position === 'list' || this.#position === 'separator') {
         if (byte !== (this.#position === 'list' ? OPEN_BRACKET : COMMA)) throw malformed('the result is not a list');
@@ -109,46 +140,47 @@ export class FlowingList implements ResultReader {
         reader.at++;
         continue;
       }
-      if (byte !== OPEN_BRACE) throw malformed('an element of the list is not an object');
-      const from = reader.at;
-      if (areAllPlain && this.#isUnchanged(reader)) {
-        this.last = chunk.subarray(from, reader.at);
-        this.#position = 'separator';
-        continue;
-      }
-      const end = this.#findEnd(chunk, from);
-      if (end === -1) {
-        passTo(from);
-        this.#begun = [chunk.subarray(from)];
-        return -1;
-      }
-      const element = chunk.subarray(from, end);
-      const checked = this.#check(element);
-      if (checked !== element) {
-        passTo(from, end);
-        passed.push(checked);
+      if (byte !== OPEN_BRACE) throw new UnusableElement('malformed');
+      if (!areAllPlain || !this.#isUnchanged(walk)) {
+        this.#end = new ValueEnd();
+        const length = this.#end.find(chunk.subarray(from));
+        if (length === -1) {
+          passTo(from);
+          this.#begun = [chunk.subarray(from)];
+          return -1;
+        }
+        const end = from + length;
+        const element = chunk.subarray(from, end);
+        const checked = areAllPlain ? this.#complete(element) : this.#check(element);
+        if (checked !== element) {
+          passTo(from, end);
+          passed.push(checked);
+        }
+        walk = this.#walkAt(chunk, end, areAllPlain);
       }
       this.#position = 'separator';
-      reader = readerAt(chunk, end, areAllPlain);
     }
   }
 
-  #findEnd(chunk: Buffer, from: number): number {
-    this.#end = new ValueEnd();
-    const end = this.#end.find(chunk.subarray(from));
-    return end === -1 ? -1 : from + end;
+  #walkAt(bytes: Buffer, at: number, areAllPlain: boolean): ResultWalk {
+    const reader = new JsonReader(bytes, { isPlain: areAllPlain });
+    reader.at = at;
+    const { shape, expected, logs } = this.#elements;
+    return new ResultWalk(reader, viewOf(shape), expected, logs);
   }
 
-  /** Whether the reader is at an object that needs no change, of plain bytes. Then it is read. */
-  #isUnchanged(reader: JsonReader): boolean {
-    const { shape, expected, logs } = this.#elements;
-    const layout = this.#layouts.ofShape(shape);
-    const walk = new ResultWalk(reader, layout.view, expected, logs);
+  /** Whether the walk is at an object that needs no change, of plain bytes. Then it is read. */
+  #isUnchanged(walk: ResultWalk): boolean {
+    const { reader } = walk;
+    const { at } = reader;
+    if (this.#isParsed) return false;
+    const layout = this.#layouts.of(this.#elements.shape);
     try {
       walk.checkObject(layout, ANY);
       if (walk.found !== layout.view.whole) return false;
-      const hash = walk.hashAt + 1;
-      if (hash > 0) this.hashes.push(reader.bytes.toString('latin1', hash, hash + HASH_CHARS));
+      const { hash } = walk;
+      if (hash !== undefined) this.hashes.push(hash);
+      this.#passes(reader.bytes, at, reader.at);
       return true;
     } catch (error) {
       if (error === mustBeParsed || error instanceof NotJson) return false;
@@ -160,11 +192,33 @@ export class FlowingList implements ResultReader {
   #check(element: Buffer): Buffer {
     if (element.length > LARGE_ELEMENT_BYTES && exceeds(element, objectLimits(element.length)))
       throw new TooManyValues();
-    if (isPlain(element) && this.#isUnchanged(readerAt(element, 0, true))) return (this.last = element);
-    const { bytes, hash } = this.#elements.complete(element);
-    if (bytes.length > MAX_GROWTH * element.length) throw malformed('an element of the list lacks most of its fields');
+    const isUnchanged = isPlain(element) && this.#isUnchanged(this.#walkAt(element, 0, true));
+    return isUnchanged ? element : this.#complete(element);
+  }
+
+  #passes(bytes: Buffer, from = 0, end = bytes.length): Buffer {
+    this.#last = { bytes, from, end };
+    return bytes;
+  }
+
+  /** The element, parsed and completed, as it is passed on. @throws UpstreamFailure */
+  #complete(element: Buffer): Buffer {
+    const { shape, logs, complete } = this.#elements;
+    const given = element.toString('utf8');
+    const parsed = parseObject(element, given);
+    const { status, value, text } = completeExactly(parsed, given, shape, complete as (value: unknown) => ObjectStatus);
+    if (status !== 'fits' && status !== 'completed') throw new UnusableElement(status);
+    const object = value as Record<string, unknown>;
+    if (logs?.fits(object) === false) throw new UnusableElement('malformed');
+    const { hash } = object;
     if (typeof hash === 'string' && hash.length === HASH_CHARS) this.hashes.push(hash);
-    return (this.last = bytes);
+    this.#isParsed = status === 'completed';
+    if (status === 'fits') return this.#passes(element);
+    const bytes = Buffer.from(text ?? JSON.stringify(object));
+    // It lacks most of its fields.
+    if (bytes.length > MAX_GROWTH * element.length) throw new TooManyValues();
+    this.#isChanged = true;
+    return this.#passes(bytes);
   }
 }
 
@@ -175,47 +229,22 @@ export function isObjectList({ shape, resultKinds }: MethodSpec): boolean {
 
 /** @param method with `isObjectList` */
 export function listElementsOf(method: MethodSpec, params: readonly unknown[]): ElementCheck {
-  const logs = LogFilterCheck.of(method, params);
   return {
-    ...{ shape: method.shape as ObjectShape, expected: expectedBytes(method, params), logs },
-    complete(element) {
-      const text = element.toString('utf8');
-      const given = { kind: 'result', result: [parseJson(element, text)], text: `[${text}]` } as const;
-      logs?.begin();
-      const outcome = checkResult(method, params, given, logs);
-      if (!outcome.final) throw new UpstreamFailure(outcome.failure, 'an element of the list is not usable');
-      if (outcome.response === given) return { bytes: element };
-      const { response } = outcome;
-      // A list of which one element does not exist is null.
-      if (response.kind !== 'result' || !Array.isArray(response.result)) throw malformed('an element does not exist');
-      const list = response.text ?? JSON.stringify(response.result);
-      return { bytes: Buffer.from(list.slice(1, -1)) };
-    },
+    shape: method.shape as ObjectShape,
+    expected: expectedBytes(method, params),
+    logs: LogFilterCheck.of(method, params),
+    complete: (element) => checkObject(method, params, element),
   };
 }
 
-/** @throws UpstreamFailure */
-export function parseJson(bytes: Buffer, text: string): unknown {
-  if (exceeds(bytes, objectLimits(bytes.length))) throw new TooManyValues();
-  const parsed = parse(text);
-  if (parsed === undefined) throw malformed('a part of the result is not JSON');
-  return parsed;
+/** @param text of the bytes, which begin with a brace @throws UpstreamFailure */
+export function parseObject(bytes: Buffer, text: string): Record<string, unknown> {
+  const object = parseWithin(objectLimits(bytes.length), bytes, text);
+  if (object === undefined) throw malformed('a part of the result is not JSON');
+  return object as Record<string, unknown>;
 }
 
-function readerAt(bytes: Buffer, at: number, areAllPlain: boolean): JsonReader {
-  const reader = new JsonReader(bytes, { isPlain: areAllPlain });
-  reader.at = at;
-  return reader;
-}
-
-export function malformed(message: string): UpstreamFailure {
-  return new UpstreamFailure('malformed', message);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** @param json of a list that was read */
+function listOf(json: Buffer): LargeResponse {
+  return { kind: 'large', parts: [json], parse: () => parseResult(json) as ResultResponse };
 }

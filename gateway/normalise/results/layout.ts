@@ -91,20 +91,11 @@ export class Layouts {
     this.#max = max;
   }
 
-  /** The start of the objects of a result. */
-  of(method: MethodSpec): Layout {
-    return this.#startOf(method.shape ?? method, method.shape);
-  }
-
-  /** The start of the objects in a list that flows. */
-  ofShape(shape: ObjectShape): Layout {
-    return this.#startOf(shape, shape);
-  }
-
-  #startOf(key: object, shape: ObjectShape | undefined): Layout {
+  /** The start of the objects of a shape, or of those of a method without one. */
+  of(key: ObjectShape | MethodSpec): Layout {
     let layout = this.#starts.get(key);
     if (layout === undefined) {
-      layout = Layout.of(this, shape === undefined ? plainView : viewOf(shape));
+      layout = Layout.of(this, 'fill' in key ? viewOf(key) : plainView);
       this.#starts.set(key, layout);
     }
     return layout;
@@ -121,6 +112,9 @@ export class Layouts {
     return false;
   }
 }
+
+/** Layouts of the results of all upstreams of this process. */
+export const learned = new Layouts();
 
 function wordsOf(run: Buffer): number[] {
   const words: number[] = [];

@@ -52,7 +52,6 @@ export class LogFilterCheck {
   #allowed = new Int32Array(0);
   /** The log before; its hash only if its bytes are not there. */
   #last = { number: -1, transaction: NaN, index: -1, hash: undefined as unknown, isIrregular: false };
-  #start = this.#last;
 
   private constructor(params: FilterParams) {
     this.#params = params;
@@ -71,16 +70,6 @@ export class LogFilterCheck {
   /** Whether logs are out of order, have one place, no place or a removed log, or a height has two hashes. */
   get isIrregular(): boolean {
     return this.#last.isIrregular;
-  }
-
-  /** Begins a part of the list, to which `restart` returns. */
-  begin(): void {
-    this.#start = { ...this.#last, hash: this.#lastHash() };
-  }
-
-  restart(): void {
-    this.#last = { ...this.#start };
-    this.#before.fill(0);
   }
 
   /** Whether a parsed log fits the filter. */

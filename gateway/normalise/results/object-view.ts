@@ -10,6 +10,8 @@ export interface ObjectView {
   /** Number with all bits. */
   readonly whole: number;
   readonly fields: ReadonlyMap<string, Field>;
+  /** Names of the quantities in the object, and in the objects within it. */
+  readonly allQuantities: ReadonlySet<string>;
 }
 
 /** One field that is checked. */
@@ -27,7 +29,7 @@ export interface Field {
 const MAX_FLAGS = 31;
 
 /** View of objects without checked fields. */
-export const plainView: ObjectView = { fill: [], required: 0, whole: 0, fields: new Map() };
+export const plainView: ObjectView = { fill: [], required: 0, whole: 0, fields: new Map(), allQuantities: new Set() };
 
 const views = new Map<ObjectShape, ObjectView>();
 
@@ -61,5 +63,7 @@ function makeView({ type, fill, quantities, addresses, rename, nested, orHashes 
       canHaveHashes: orHashes.includes(name),
     });
   }
-  return { fill, required: bitsOf(required), whole: bitsOf(flagged), fields };
+  const within = Object.values(nested).flatMap((inner) => [...viewOf(inner).allQuantities]);
+  const allQuantities = new Set([...quantities, ...within]);
+  return { fill, required: bitsOf(required), whole: bitsOf(flagged), fields, allQuantities };
 }

@@ -29,14 +29,14 @@ const OPEN_BRACE = 123;
  * four bytes at a time, and read one by one where they differ. All methods throw NotJson and mustBeParsed.
  */
 export class ResultWalk {
-  readonly #reader: JsonReader;
+  readonly reader: JsonReader;
   readonly #view: ObjectView;
   readonly #expected: readonly ExpectedBytes[];
   readonly #logs: LogFilterCheck | undefined;
   /** Bits of the fields in the object that ended last. */
   #found = 0;
-  /** The position of the hash of an object with the view of the result; -1: none had one. */
-  hashAt = -1;
+  /** The position of the hash in the last object with the view of the result; -1: it has none. */
+  #hashAt = -1;
 
   /**
    * @param reader of plain bytes
@@ -45,7 +45,7 @@ export class ResultWalk {
    * @param logs if these objects are logs of a filter
    */
   constructor(reader: JsonReader, view: ObjectView, expected: readonly ExpectedBytes[], logs?: LogFilterCheck) {
-    this.#reader = reader;
+    this.reader = reader;
     this.#view = view;
     this.#expected = expected;
     this.#logs = logs;
@@ -56,9 +56,15 @@ export class ResultWalk {
     return this.#found;
   }
 
+  /** The hash of the last object with the view of the result. */
+  get hash(): string | undefined {
+    const at = this.#hashAt;
+    return at === -1 ? undefined : this.reader.bytes.toString('latin1', at + 1, at + HASH_BYTES - 1);
+  }
+
   /** @param layout the start of the objects in the value */
   checkValue(layout: Layout): void {
-    const reader = this.#reader;
+    const reader = this.reader;
     if (reader.isAtObject) this.checkObject(layout, ANY);
     else if (reader.isAtArray) this.checkArray(layout, ANY);
     else reader.skipValue();
@@ -69,7 +75,7 @@ export class ResultWalk {
    * @param element the first byte of each element, or ANY
    */
   checkArray(layout: Layout, element: number): void {
-    const reader = this.#reader;
+    const reader = this.reader;
     const { whole } = layout.view;
     reader.enterArray();
     while (reader.nextElement()) {
@@ -84,11 +90,12 @@ export class ResultWalk {
 
   /** @param element the first byte of each transaction in a block, by the caller's flag; ANY for other objects */
   checkObject(start: Layout, element: number): void {
-    const reader = this.#reader;
+    const reader = this.reader;
     const isOwn = start.view === this.#view;
     const isIdentified = isOwn && this.#expected.length > 0;
     const logs = isOwn ? this.#logs : undefined;
     const places = logs?.places;
+    if (isOwn) this.#hashAt = -1;
     let last = start;
     reader.enterObject();
     let members = 0;
@@ -103,7 +110,7 @@ export class ResultWalk {
       const rule = last.field?.rule;
       if (last.isText) {
         reader.skipString();
-        if (isOwn && reader.at - value === HASH_BYTES && last.name === 'hash') this.hashAt = value;
+        if (isOwn && reader.at - value === HASH_BYTES && last.name === 'hash') this.#hashAt = value;
         if (rule !== undefined && !fitsText(rule, reader.bytes, value + 1, reader.at - 1)) throw mustBeParsed;
       } else {
         this.#checkOther(last, element);
@@ -121,7 +128,7 @@ export class ResultWalk {
 
   /** The layout up to the next member; learned if it has not followed these members before. */
   #nextMember(layout: Layout): Layout | undefined {
-    const reader = this.#reader;
+    const reader = this.reader;
     const { next, view } = layout;
     for (let index = 0; index < next.length; index++) {
       const learned = next[index] as Layout;
@@ -137,20 +144,20 @@ export class ResultWalk {
 
   #checkOther({ field, inner }: Layout, element: number): void {
     const canHaveHashes = field?.canHaveHashes === true;
-    if (this.#reader.isAtArray) this.checkArray(inner, canHaveHashes ? element : ANY);
+    if (this.reader.isAtArray) this.checkArray(inner, canHaveHashes ? element : ANY);
     else if (canHaveHashes && element !== ANY) throw mustBeParsed;
     else this.checkValue(inner);
   }
 
   #compareIdentity({ name }: Layout, value: number, end: number): void {
     for (const one of this.#expected) {
-      if (one.name === name && !isAt(one.value, this.#reader.bytes, value, end)) throw mustBeParsed;
+      if (one.name === name && !isAt(one.value, this.reader.bytes, value, end)) throw mustBeParsed;
     }
   }
 }
 
 /** Nulls are frequent, and the only values that start so. */
-export function valueOf(bytes: Buffer, start: number, end: number): unknown {
+function valueOf(bytes: Buffer, start: number, end: number): unknown {
   return bytes[start] === LOWER_N ? null : JSON.parse(bytes.toString('latin1', start, end));
 }
 

@@ -102,6 +102,10 @@ function decodeBase64(text: string): string {
 const STRING_TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 const HEX_TOKEN = /^"0x[0-9a-f]*"$/i;
 
+/** Mark in place of a secret: no character of Unicode. */
+const MARK = '\uffff';
+const WORD = /\S+/g;
+
 /** Removes an upstream's credentials and address from what it returns: nodes and proxies may echo a request. */
 export class Secrets {
   /** Credentials in lower case. */
@@ -132,14 +136,9 @@ export class Secrets {
 
   /** Replaces each word that has a secret, in any case. */
   removeFrom(text: string): string {
-    let shown = '';
-    let end = 0;
-    for (const { 0: found, index } of text.matchAll(this.#pattern)) {
-      if (index + found.length <= end) continue;
-      shown += `${text.slice(end, Math.max(end, wordStart(text, index)))}<upstream>`;
-      end = wordEnd(text, index + found.length);
-    }
-    return shown + text.slice(end);
+    const marked = text.replace(this.#pattern, MARK);
+    if (marked === text) return text;
+    return marked.replace(WORD, (word) => (word.includes(MARK) ? '<upstream>' : word));
   }
 
   /** Whether a JSON text has a credential, in any case. */
@@ -235,20 +234,4 @@ function patternOf(texts: readonly string[]): RegExp {
 
 function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-}
-
-function wordStart(text: string, from: number): number {
-  let at = from;
-  while (at > 0 && !isSpace(text, at - 1)) at--;
-  return at;
-}
-
-function wordEnd(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && !isSpace(text, at)) at++;
-  return at;
-}
-
-function isSpace(text: string, at: number): boolean {
-  return text.charCodeAt(at) <= 32;
 }

@@ -1,11 +1,14 @@
 import { isObject } from '../../collections/is-object.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
+import { ValueEnd } from '../../json/value-end.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { BodyRest } from './body-rest.ts';
 import { Cancelled } from './cancellation.ts';
-import { isMeaningful } from './response-envelope.ts';
-import { UpstreamFailure } from './upstream-response.ts';
+import type { CredentialSearch } from './credential-search.ts';
+import { parseJson } from './read-response.ts';
+import { findResultStart, isMeaningful } from './response-envelope.ts';
+import { malformed, UpstreamFailure } from './upstream-response.ts';
 
 /** Bytes that are passed on in one step. */
 const STEP_BYTES = 65_536;
@@ -31,12 +34,12 @@ export function complete<Response extends { readonly kind: string }>(
 export interface FlowingResultOptions {
   /** Id of the request. */
   readonly id: number;
-  /** Whether the envelope has the id before the result, which was compared. */
-  readonly isIdRead: boolean;
   /** Maximum bytes that are passed on: more are beyond a bound of the network or key. */
   readonly maxBytes: number;
   /** Owner whose time of the event loop it takes to read the first bytes. */
   readonly owner: string;
+  /** Search for credentials in what is passed on; undefined: there are none. */
+  readonly search?: CredentialSearch | undefined;
 }
 
 /** Reads the bytes of a result in their order, and decides what is passed on. */
@@ -55,6 +58,17 @@ export interface ResultReader {
   readonly isIrregular?: boolean;
 }
 
+/** Passes a result on unread, except for its end. */
+export class UnreadResult implements ResultReader {
+  readonly #end = new ValueEnd();
+
+  read(chunk: Buffer, passed: Buffer[]): number {
+    const end = this.#end.find(chunk);
+    passed.push(end === -1 ? chunk : chunk.subarray(0, end));
+    return end;
+  }
+}
+
 /**
  * A large result that is passed on while it arrives. The client's connection takes its bytes. A failure after the first ones
  * must end that connection.
@@ -67,6 +81,8 @@ export class FlowingResult {
   readonly #rest: BodyRest;
   readonly #options: FlowingResultOptions;
   readonly #reader: ResultReader;
+  /** Whether the envelope has the id before the result, which was compared. */
+  readonly #isIdRead: boolean;
   /** The first bytes that are passed on, until the reader takes them. */
   #first: Buffer[] | undefined;
   /** The envelope after the result, once the result has ended. */
@@ -75,36 +91,44 @@ export class FlowingResult {
   #failure: unknown;
   #resolveEnded!: (failure: unknown) => void;
 
-  private constructor(rest: BodyRest, reader: ResultReader, options: FlowingResultOptions) {
+  private constructor(rest: BodyRest, reader: ResultReader, options: FlowingResultOptions, isIdRead: boolean) {
     this.#rest = rest;
     this.#reader = reader;
     this.#options = options;
+    this.#isIdRead = isIdRead;
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
   }
 
   /**
-   * Reads the first bytes: up to 1 MB, which takes several turns of the event loop.
-   * @param first the bytes of the body from the first one of the result on
-   * @throws UpstreamFailure, RpcError (rejects with it) if the result must not flow
+   * Reads the first bytes of a response: up to 1 MB, which takes several turns of the event loop.
+   * @returns undefined if the response must be collected: its start is unusual, or it must be parsed
    */
   static async open(
-    first: Buffer,
+    body: Buffer,
     rest: BodyRest,
     reader: ResultReader,
     options: FlowingResultOptions,
-  ): Promise<FlowingResult> {
-    const result = new FlowingResult(rest, reader, options);
+  ): Promise<FlowingResult | undefined> {
+    const start = findResultStart(body, options.id);
+    if (start === undefined || !ValueEnd.isFoundFor(body[start.at])) return undefined;
+    const result = new FlowingResult(rest, reader, options, start.isIdRead);
     const passed: Buffer[] = [];
-    for (let at = 0; at < first.length; at += STEP_BYTES) {
-      const pause = at === 0 ? undefined : timeSlicer.next();
-      if (pause !== undefined) await pause;
-      turnBudget.run(options.owner, () => {
-        result.#read(first.subarray(at, at + STEP_BYTES), passed);
-      });
+    try {
+      for (let { at } = start; at < body.length; at += STEP_BYTES) {
+        const pause = at === start.at ? undefined : timeSlicer.next();
+        if (pause !== undefined) await pause;
+        turnBudget.run(options.owner, () => {
+          result.#read(body.subarray(at, at + STEP_BYTES), passed);
+        });
+      }
+    } catch (error) {
+      if (error instanceof UpstreamFailure || error instanceof RpcError) return undefined;
+      throw error;
     }
-    if (reader.isIrregular === true) throw malformed('the list is not in order');
+    // The exchange may have failed meanwhile. The caller has no byte yet, so that another upstream can serve it.
+    if (reader.isIrregular === true || rest.hasFailed) return undefined;
     result.#first = passed;
     return result;
   }
@@ -181,10 +205,14 @@ export class FlowingResult {
       this.#addTail(chunk);
       return;
     }
-    const before = passed.length;
-    const end = this.#reader.read(chunk, passed);
-    for (let index = before; index < passed.length; index++) this.bytes += (passed[index] as Buffer).length;
-    if (this.bytes > this.#options.maxBytes) throw new RpcError('beyond-bound');
+    const { maxBytes, search } = this.#options;
+    const found: Buffer[] = [];
+    const end = this.#reader.read(chunk, found);
+    for (const bytes of search?.pass(found, end !== -1) ?? found) {
+      this.bytes += bytes.length;
+      passed.push(bytes);
+    }
+    if (this.bytes > maxBytes) throw new RpcError('beyond-bound');
     if (end !== -1) this.#addTail(chunk.subarray(end));
   }
 
@@ -196,23 +224,12 @@ export class FlowingResult {
   /** The envelope after the result has no other result, no error, and the id unless that came first. */
   #checkTail(): void {
     if (this.#tail === undefined) throw malformed('the result has no end');
-    const { id, isIdRead } = this.#options;
-    const members = parse(`{"":0${this.#tail}`);
+    const { id } = this.#options;
+    const members = parseJson(`{"":0${this.#tail}`);
     if (!isObject(members)) throw malformed('the response is not JSON');
     if ('result' in members || isMeaningful(members['error'])) throw malformed('it has an error after the result');
     const given = members['id'];
-    if (!isIdRead && given !== id && given !== String(id)) throw malformed('the response has the id of another call');
-  }
-}
-
-function malformed(message: string): UpstreamFailure {
-  return new UpstreamFailure('malformed', message);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    if (!this.#isIdRead && given !== id && given !== String(id))
+      throw malformed('the response has the id of another call');
   }
 }

@@ -1,22 +1,11 @@
 import { clock } from '../../clock/clock.ts';
-import { isObject, type JsonObject } from '../../collections/is-object.ts';
+import type { JsonObject } from '../../collections/is-object.ts';
 import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import { exceeds } from '../../json/nesting.ts';
-import { ValueEnd } from '../../json/value-end.ts';
-import { RpcError } from '../../jsonrpc/errors.ts';
+import { exceeds, type NestingLimits } from '../../json/nesting.ts';
 import { errorLimits, resultLimits } from '../../spec/result-bounds.ts';
-import type { BodyRest } from './body-rest.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import { FlowingResult, type FlowingResultOptions, type ResultReader } from './flowing-result.ts';
-import {
-  findResult,
-  findResultStart,
-  isMeaningful,
-  LARGE_RESPONSE_BYTES,
-  membersInSteps,
-  membersOf,
-} from './response-envelope.ts';
+import { findResult, isMeaningful, LARGE_RESPONSE_BYTES, membersInSteps, membersOf } from './response-envelope.ts';
 import {
   failureOfStatus,
   parseResponse,
@@ -31,8 +20,8 @@ import {
 /** Limit for an error's message. Messages of old Lotus and Hardhat contain whole payloads. */
 const MAX_MESSAGE_CHARS = 64 * 1024;
 
-/** The members of a large response that are parsed, each for itself. */
-const envelopeMembers = ['id', 'error', 'code', 'message'] as const;
+/** The members of a response that are parsed, each for itself, beside its result. */
+const envelopeMembers = ['id', 'error', 'code', 'message', 'data'] as const;
 
 /**
  * Reads an HTTP response. The body takes precedence over the status: nodes send valid errors with 4xx and rate limits
@@ -44,10 +33,10 @@ const envelopeMembers = ['id', 'error', 'code', 'message'] as const;
  */
 export function readResponse(response: HttpResponse, id: number, secrets: Secrets | undefined): UpstreamResponse {
   const { body } = response;
-  if (body.length >= LARGE_RESPONSE_BYTES)
-    return readFound(response, id, secrets) ?? ofMembers(membersOf(body), response, id, secrets);
-  const text = body.toString('utf8');
-  return readCommonEnvelope(text, id, secrets) ?? readParsed(response, text, id, secrets);
+  return body.length < LARGE_RESPONSE_BYTES
+    ? (readCommonEnvelope(body.toString('utf8'), id, secrets) ??
+        parseResponse(ofMembers(membersOf(body), response, id, secrets)))
+    : (readFound(response, id, secrets) ?? ofMembers(membersOf(body), response, id, secrets));
 }
 
 /** The same of a response of any size, with pauses for the event loop. @throws UpstreamFailure (rejects with it) */
@@ -72,7 +61,7 @@ function readFound(response: HttpResponse, id: number, secrets: Secrets | undefi
   return { ...largeResult(found, secrets, parseMembers), reread };
 }
 
-/** Reads a large response by its members. Only those of an error are parsed. @throws UpstreamFailure */
+/** Reads a response by its members. Only those of an error are parsed. @throws UpstreamFailure */
 function ofMembers(
   members: ReadonlyMap<string, Buffer> | undefined,
   { status, body, retryAfter }: HttpResponse,
@@ -84,9 +73,7 @@ function ofMembers(
   const read: Record<string, unknown> = {};
   for (const name of envelopeMembers) {
     const value = members.get(name);
-    if (value === undefined) continue;
-    if (exceeds(value, errorLimits)) throw new TooManyValues();
-    read[name] = parse(value.toString('utf8'));
+    if (value !== undefined) read[name] = parseWithin(errorLimits, value);
   }
   if (isMeaningful(read['error']) || result === undefined) return readFailed(read, id, { status, body, retryAfter });
   checkId(read, id, false, status);
@@ -105,34 +92,9 @@ function largeResult(bytes: Buffer, secrets: Secrets | undefined, otherwise: () 
 
 /** @returns undefined: it is not one value @throws UpstreamFailure */
 export function parseResult(bytes: Buffer): ResultResponse | undefined {
-  if (exceeds(bytes, resultLimits(bytes.length))) throw new TooManyValues();
   const text = bytes.toString('utf8');
-  const result = parse(text);
+  const result = parseWithin(resultLimits(bytes.length), bytes, text);
   return result === undefined ? undefined : { kind: 'result', result, text };
-}
-
-/**
- * The result of a response whose first bytes have arrived.
- * @param body the first bytes
- * @returns undefined if the response must be collected: its start is unusual, or it must be parsed
- */
-export async function readFlowing(
-  body: Buffer,
-  rest: BodyRest,
-  reader: ResultReader,
-  options: Omit<FlowingResultOptions, 'isIdRead'>,
-): Promise<FlowingResult | undefined> {
-  const start = findResultStart(body, options.id);
-  if (start === undefined || !ValueEnd.isFoundFor(body[start.at])) return undefined;
-  try {
-    const { isIdRead } = start;
-    const result = await FlowingResult.open(body.subarray(start.at), rest, reader, { ...options, isIdRead });
-    // The exchange may have failed meanwhile. The caller has no byte yet, so that another upstream can serve it.
-    return rest.hasFailed ? undefined : result;
-  } catch (error) {
-    if (error instanceof UpstreamFailure || error instanceof RpcError) return undefined;
-    throw error;
-  }
 }
 
 /**
@@ -145,7 +107,7 @@ function readCommonEnvelope(text: string, id: number, secrets: Secrets | undefin
   if (found === undefined) return undefined;
   if (quotedHex.test(found)) return { kind: 'result', result: found.slice(1, -1), text: found };
   const result = secrets === undefined ? found : secrets.removeFromJson(found);
-  const value = parse(result);
+  const value = parseJson(result);
   return value === undefined ? undefined : { kind: 'result', result: value, text: result };
 }
 
@@ -169,27 +131,6 @@ function commonResult(text: string, id: number): string | undefined {
   return isLast ? text.slice(START.length + 9, end - ownId.length - 1) : undefined;
 }
 
-function readParsed(
-  response: HttpResponse,
-  text: string,
-  id: number,
-  secrets: Secrets | undefined,
-): ResultResponse | ErrorResponse {
-  if (exceeds(response.body, errorLimits)) throw new TooManyValues();
-  const body = bodyOf(text);
-  if (body === undefined) throw missingResponse(response.status, text, response.retryAfter);
-  const { error, result } = body;
-  if (isMeaningful(error) || result === undefined) return readFailed(body, id, response);
-  checkId(body, id, false, response.status);
-  const shown = secrets === undefined ? text : secrets.removeFromJson(text);
-  const envelope = shown.trimStart().startsWith('[') ? undefined : shown;
-  return {
-    kind: 'result',
-    result: shown === text ? result : bodyOf(shown)?.['result'],
-    ...(envelope !== undefined && { envelope }),
-  };
-}
-
 /** Reads a response with an error, or without a result. @throws UpstreamFailure */
 function readFailed(body: JsonObject, id: number, { status, retryAfter }: HttpResponse): ErrorResponse {
   const { error } = body;
@@ -199,14 +140,14 @@ function readFailed(body: JsonObject, id: number, { status, retryAfter }: HttpRe
   return readError(error, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
 }
 
-/** Some nodes return an array of one for a single call (Candle, recorded by others). */
-function bodyOf(text: string): JsonObject | undefined {
-  const body = parse(text);
-  const one: unknown = Array.isArray(body) && body.length === 1 ? body[0] : body;
-  return isObject(one) ? one : undefined;
+/** @returns undefined: the bytes are no JSON @throws TooManyValues */
+export function parseWithin(limits: NestingLimits, bytes: Buffer, text = bytes.toString('utf8')): unknown {
+  if (exceeds(bytes, limits)) throw new TooManyValues();
+  return parseJson(text);
 }
 
-function parse(text: string): unknown {
+/** @returns undefined: the text is no JSON */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

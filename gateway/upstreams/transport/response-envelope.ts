@@ -25,7 +25,7 @@ const tail = new RegExp(String.raw`(?:,\s*${VERSION})?(?:,\s*${ID})?\}\s*$`);
 const ENVELOPE_BYTES = 100;
 const MAX_ID_BYTES = 32;
 
-/** Id in a message of an upstream. Undefined: JSON without an id, as in errors about malformed requests. */
+/** Id in a message of an upstream. Undefined: an object without an id, as in errors about malformed requests. */
 export type ResponseId = number | 'notification' | 'not-json' | undefined;
 
 /**
@@ -65,7 +65,6 @@ export function isMeaningful(error: unknown): boolean {
 export function responseId(body: Buffer): ResponseId | 'unread' {
   const id = headOf(body)?.[1] ?? tailOf(body)?.[1];
   if (id !== undefined) return Number(id);
-  if (body.length < LARGE_RESPONSE_BYTES) return parseId(body.toString('utf8'));
   if (body.length > IN_STEPS_OVER_BYTES) return 'unread';
   try {
     return idOf(membersOf(body));
@@ -175,19 +174,6 @@ function idOf(members: Members | undefined): ResponseId {
   if (members === undefined) return 'not-json';
   if (members.has('method')) return 'notification';
   const id = members.get('id');
-  return id === undefined || id.length > MAX_ID_BYTES ? undefined : parseId(`{"id":${id.toString()}}`);
-}
-
-function parseId(text: string): ResponseId {
-  let message: unknown;
-  try {
-    message = JSON.parse(text);
-  } catch {
-    return 'not-json';
-  }
-  if (typeof message !== 'object' || message === null) return undefined;
-  if ('method' in message) return 'notification';
-  const { id } = message as { id?: unknown };
-  if (id === undefined || id === null) return undefined;
-  return typeof id === 'number' ? id : Number(id);
+  const value = id === undefined || id.length > MAX_ID_BYTES ? null : (JSON.parse(id.toString()) as unknown);
+  return value === null ? undefined : Number(value);
 }

@@ -9,8 +9,6 @@ export interface ResultResponse {
   readonly result: unknown;
   /** The original JSON text of the result, if known. */
   readonly text?: string;
-  /** The JSON text of the whole response, if the text of the result is unknown. */
-  readonly envelope?: string;
   /** Proof of the response; undefined: it was not verified. */
   readonly proof?: Proof;
 }
@@ -109,6 +107,10 @@ export class UpstreamFailure extends Error {
     this.staleConnection = staleConnection;
     this.retryAfterMs = retryAfterMs;
   }
+}
+
+export function malformed(message: string): UpstreamFailure {
+  return new UpstreamFailure('malformed', message);
 }
 
 /** More bytes than the gateway reads. */

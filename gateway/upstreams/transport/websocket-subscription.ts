@@ -5,7 +5,7 @@ import { MAX_DEPTH } from '../../spec/result-bounds.ts';
 import { checkChain } from './check-chain.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import { readResponse } from './read-response.ts';
+import { parseJson, readResponse } from './read-response.ts';
 import type { SentRequest } from './transport.ts';
 import { UpstreamFailure, type UpstreamResponse } from './upstream-response.ts';
 
@@ -142,9 +142,5 @@ export function openSubscription(
 
 /** Nodes only send `{"method":"eth_subscription","params":{"subscription":…,"result":…}}`. */
 function parseNotification(text: string): Notification {
-  try {
-    return (JSON.parse(text) as { params?: Notification }).params ?? {};
-  } catch {
-    return {};
-  }
+  return (parseJson(text) as { readonly params?: Notification } | null | undefined)?.params ?? {};
 }

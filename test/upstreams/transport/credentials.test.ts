@@ -63,9 +63,7 @@ describe('an upstream’s secrets', () => {
 
   it('are removed from words before and after one another', () => {
     const secrets = secretsOf(withPassword);
-    expect(secrets.removeFrom(`a localhost:8545/${password} b ${password}`)).toBe(
-      'a <upstream><upstream> b <upstream>',
-    );
+    expect(secrets.removeFrom(`a localhost:8545/${password} b ${password}`)).toBe('a <upstream> b <upstream>');
   });
 
   it('with a secret in hexadecimal, the data of an error is omitted', () => {

@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import { RpcError } from '../../../gateway/jsonrpc/errors.ts';
 import { BodyRest } from '../../../gateway/upstreams/transport/body-rest.ts';
+import { CredentialSearch } from '../../../gateway/upstreams/transport/credential-search.ts';
 import { credentialsOf, Secrets } from '../../../gateway/upstreams/transport/credentials.ts';
-import type { FlowingResult } from '../../../gateway/upstreams/transport/flowing-result.ts';
-import { readFlowing } from '../../../gateway/upstreams/transport/read-response.ts';
-import { UnreadResult } from '../../../gateway/upstreams/transport/unread-result.ts';
+import { FlowingResult, UnreadResult } from '../../../gateway/upstreams/transport/flowing-result.ts';
 import { UpstreamFailure } from '../../../gateway/upstreams/transport/upstream-response.ts';
 
 const ID = 7;
@@ -27,11 +26,9 @@ async function flowOf(chunks: readonly Buffer[], isText = false, maxBytes = Infi
     (bytes) => (taken -= bytes),
     () => undefined,
   );
-  const opened = readFlowing(first, rest, new UnreadResult(isText ? secrets : undefined), {
-    id: ID,
-    maxBytes,
-    owner: 'key',
-  });
+  const isIn = (bytes: Buffer): boolean => secrets.areIn(bytes.toString('latin1'));
+  const search = isText ? new CredentialSearch(isIn, 6 * secrets.maxCredentialChars) : undefined;
+  const opened = FlowingResult.open(first, rest, new UnreadResult(), { id: ID, maxBytes, owner: 'key', search });
   for (const chunk of others) {
     taken += chunk.length;
     rest.add(chunk);
@@ -158,7 +155,7 @@ it('a response that fails while its first bytes are read does not flow', async (
     () => undefined,
     () => undefined,
   );
-  const opened = readFlowing(first, rest, new UnreadResult(undefined), { id: ID, maxBytes: Infinity, owner: 'key' });
+  const opened = FlowingResult.open(first, rest, new UnreadResult(), { id: ID, maxBytes: Infinity, owner: 'key' });
   rest.end(new UpstreamFailure('transport', 'ECONNRESET'));
   expect(await opened).toBeUndefined();
   await expect(rest.collect(first)).rejects.toThrow('ECONNRESET');
@@ -186,7 +183,7 @@ it('a reader that leaves releases the bytes, and cancels the exchange once', asy
     (bytes) => (taken -= bytes),
     () => cancelled++,
   );
-  const result = await readFlowing(Buffer.from(`${start}[1,2`), rest, new UnreadResult(undefined), {
+  const result = await FlowingResult.open(Buffer.from(`${start}[1,2`), rest, new UnreadResult(), {
     id: ID,
     maxBytes: Infinity,
     owner: 'key',
