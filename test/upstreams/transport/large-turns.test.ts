@@ -2,6 +2,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { Account } from '../../../gateway/admission/account.ts';
 import type { Gate } from '../../../gateway/admission/gate.ts';
 import { clock } from '../../../gateway/clock/clock.ts';
+import { ownLimits } from '../../support/own-limits.ts';
 import { openLog } from '../../../gateway/config/log.ts';
 import { Metrics } from '../../../gateway/metrics/metrics.ts';
 import { Deadlines } from '../../../gateway/admission/deadlines.ts';
@@ -151,6 +152,7 @@ it('the wait for a turn is no time of the upstream', async () => {
     chainId: 7,
     transport: new HttpUpstream({ url: node.url, connections: 2, headers: {}, responseMaxBytes: 10_000_000 }),
     defaultTimeoutMs: 20_000,
+    shared: ownLimits(),
     metrics,
     log: openLog('silent'),
   });
