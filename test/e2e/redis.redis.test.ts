@@ -60,7 +60,8 @@ describe('a gateway with Redis', () => {
     redis = await startRedis({ port: redisPort });
     await eventually(async () => (await readiness(gateway)).status === 200);
     await eventually(async () => (await readiness(remote)).status === 200);
-    expect(await call(gateway, makeKey())).toEqual({ status: 401, code: -32002 });
+    // On a busy machine, a response of Redis may be late.
+    await expect.poll(() => call(gateway, makeKey())).toEqual({ status: 401, code: -32002 });
   });
 
   it('accepts a key as soon as the command line has created it', async () => {

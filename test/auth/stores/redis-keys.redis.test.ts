@@ -79,7 +79,7 @@ describe('keys in Redis', () => {
       expect(await hasEndedAt(before)).toBe(false);
       expect(await hasEndedAt(after)).toBe(true);
       await first;
-    });
+    }, 'Redis');
     for (let n = 0; n < 20; n += 1) expect(await waits(find)).toBe(false);
   });
 
