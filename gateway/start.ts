@@ -103,7 +103,8 @@ function stopWithSignals(
 async function startPrimary(active: Settings, env: Environment, count: number, log: Log): Promise<void> {
   const primary = new Primary({ count, env, log });
   const { REDIS_URL: url, LIMITS_TIMEOUT_MS: timeoutMs } = active;
-  serveSums(primary.router, url === undefined ? undefined : (events) => openRedisSums(url, timeoutMs, log, events));
+  const openRedis = url === undefined ? undefined : openRedisSums.bind(undefined, url, timeoutMs, log);
+  const sums = serveSums(primary.router, openRedis);
   serveShares(primary.router);
   serveOpenCounts(primary.router);
   new MachineSlots(primary.router, count).serve();
@@ -114,7 +115,10 @@ async function startPrimary(active: Settings, env: Environment, count: number, l
     stop: (delayMs) => primary.stop(delayMs),
   });
   // The worker has printed why it did not start.
-  const code = await primary.start();
+  const code = await primary.start().catch(async (error: unknown) => {
+    await sums.link?.close();
+    throw error;
+  });
   if (code !== 0) process.exit(code);
 }
 

@@ -31,7 +31,7 @@ interface SumsResponse {
 export function serveSums(
   router: MessageRouter,
   openRedis?: (events: Pick<RedisLinkOptions, 'prepare' | 'onChange'>) => SharedSums,
-): void {
+): SharedSums {
   const stateOf = ({ isUp, connection }: SumsState): SumsState => ({ isUp, connection });
   const sums: SharedSums =
     openRedis?.({
@@ -51,6 +51,7 @@ export function serveSums(
     await sums.link?.waitUntilUp(timeoutMs);
     return stateOf(sums);
   });
+  return sums;
 }
 
 async function addTo(sums: SharedSums, addition: Addition): Promise<Sums | SumsFailure> {
