@@ -6,7 +6,7 @@ import { turnBudget } from '../../event-loop/turn-budget.ts';
 import type { SocketBuffers } from './socket-buffers.ts';
 import { incompleteBytes, joinParts, messageEnded, type Receiver, receiverOf, replaceReader } from './ws-internals.ts';
 
-/** Bytes that are passed to ws at once. They have up to 680 frames: some 5 ms, if each is a message that Gatehouse rejects. */
+/** Bytes that are passed to ws at once. They have up to 680 frames, of which 112 are handled at once if Gatehouse rejects them. */
 const PIECE_BYTES = 4_096;
 /** Time from the first check that finds a message incomplete to its last byte. */
 const MESSAGE_TIMEOUT_MS = 30_000;

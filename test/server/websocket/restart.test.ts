@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { clock } from '../../../gateway/clock/clock.ts';
 import { errorText, resultText } from '../http/expect-response.ts';
 import { head, openRaw } from '../http/raw-connection.ts';
@@ -99,6 +100,22 @@ describe('a gateway that drains', () => {
     expect(await caller.closed).toEqual(restart);
     node.always(undefined);
     expect(await drain).toBeGreaterThan(300);
+  });
+
+  it('does not wait for messages that are read slowly, because very many before them were rejected', async () => {
+    await start({ DRAIN_TIMEOUT_MS: '900000' });
+    const caller = await open();
+    let drain: Promise<void> | undefined;
+    await withoutTime(async () => {
+      caller.send(...Array.from({ length: 300 }, () => '{}'));
+      await eventually(() => caller.unread.length > 100);
+      drain = gateway.gateway.drain();
+      // Less than the delay of the messages.
+      for (let steps = 0; steps < 9; steps++) await elasticClock().advance(100);
+      await eventually(() => caller.socket.readyState === WebSocket.CLOSED);
+    });
+    expect(await caller.closed).toEqual(restart);
+    await drain;
   });
 
   it('closes many sockets one after another, within half of DRAIN_TIMEOUT_MS', async () => {
