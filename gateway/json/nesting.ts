@@ -1,5 +1,9 @@
 import { BeyondLimits, JsonReader, NotJson } from './json-reader.ts';
 
+/** `[` and `{` differ in one bit. */
+const OPEN = 91;
+const BRACKET_BITS = ~32;
+
 export interface NestingLimits {
   readonly depth: number;
   /** Members and elements at all depths. */
@@ -14,8 +18,9 @@ export interface NestingLimits {
  * former overflows the stack.
  */
 export function exceeds(bytes: Buffer, { depth, values, nameBytes = Infinity }: NestingLimits): boolean {
-  // Each level, value and character of a name takes a byte.
-  if (bytes.length <= Math.min(depth, values, nameBytes)) return false;
+  // Each value and each character of a name takes a byte. Most requests have few brackets, and are not read here.
+  const { length } = bytes;
+  if (length <= Math.min(values, nameBytes) && (length <= depth || openBrackets(bytes) <= depth)) return false;
   // The outermost value is neither.
   const reader = new JsonReader(bytes, { maxDepth: depth, maxValues: values + 1, maxNameBytes: nameBytes });
   try {
@@ -26,4 +31,11 @@ export function exceeds(bytes: Buffer, { depth, values, nameBytes = Infinity }: 
     if (error instanceof NotJson) return error instanceof BeyondLimits;
     throw error;
   }
+}
+
+/** Number of brackets and braces that open, those in strings included. */
+function openBrackets(bytes: Buffer): number {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at++) if (((bytes[at] as number) & BRACKET_BITS) === OPEN) count++;
+  return count;
 }
