@@ -20,7 +20,11 @@ export interface NestingLimits {
 export function exceeds(bytes: Buffer, { depth, values, nameBytes = Infinity }: NestingLimits): boolean {
   // Each value and each character of a name takes a byte. Most requests have few brackets, and are not read here.
   const { length } = bytes;
-  if (length <= Math.min(values, nameBytes) && (length <= depth || openBrackets(bytes) <= depth)) return false;
+  if (length <= Math.min(values, nameBytes)) {
+    let open = 0;
+    if (length > depth) for (let at = 0; at < length; at++) if (((bytes[at] as number) & BRACKET_BITS) === OPEN) open++;
+    if (open <= depth) return false;
+  }
   // The outermost value is neither.
   const reader = new JsonReader(bytes, { maxDepth: depth, maxValues: values + 1, maxNameBytes: nameBytes });
   try {
@@ -31,11 +35,4 @@ export function exceeds(bytes: Buffer, { depth, values, nameBytes = Infinity }: 
     if (error instanceof NotJson) return error instanceof BeyondLimits;
     throw error;
   }
-}
-
-/** Number of brackets and braces that open, those in strings included. */
-function openBrackets(bytes: Buffer): number {
-  let count = 0;
-  for (let at = 0; at < bytes.length; at++) if (((bytes[at] as number) & BRACKET_BITS) === OPEN) count++;
-  return count;
 }
