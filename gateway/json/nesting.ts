@@ -3,6 +3,8 @@ import { BeyondLimits, JsonReader, NotJson } from './json-reader.ts';
 /** `[` and `{` differ in one bit. */
 const OPEN = 91;
 const BRACKET_BITS = ~32;
+/** More bytes are read in less time than their brackets are counted. */
+const COUNTED_BYTES = 512;
 
 export interface NestingLimits {
   readonly depth: number;
@@ -20,7 +22,7 @@ export interface NestingLimits {
 export function exceeds(bytes: Buffer, { depth, values, nameBytes = Infinity }: NestingLimits): boolean {
   // Each value and each character of a name takes a byte. Most requests have few brackets, and are not read here.
   const { length } = bytes;
-  if (length <= Math.min(values, nameBytes)) {
+  if (length <= Math.min(values, nameBytes, Math.max(depth, COUNTED_BYTES))) {
     let open = 0;
     if (length > depth) for (let at = 0; at < length; at++) if (((bytes[at] as number) & BRACKET_BITS) === OPEN) open++;
     if (open <= depth) return false;
