@@ -67,8 +67,8 @@ export class FlowingList implements ResultReader {
   #begun: Buffer[] | undefined;
   #end = new ValueEnd();
   #isChanged = false;
-  /** The last element had to be parsed: the next one probably has the same form. */
-  #isParsed = false;
+  /** Whether the last element had to be completed: the next one probably has the same form, and is parsed at once. */
+  #wasCompleted = false;
   /** The bytes of the last element as it was passed on, and its place in them. */
   #last: { readonly bytes: Buffer; readonly from: number; readonly end: number } | undefined;
   /** Hashes of the elements: a block takes those of its transactions. */
@@ -173,14 +173,14 @@ export class FlowingList implements ResultReader {
   #isUnchanged(walk: ResultWalk): boolean {
     const { reader } = walk;
     const { at } = reader;
-    if (this.#isParsed) return false;
+    if (this.#wasCompleted) return false;
     const layout = this.#layouts.of(this.#elements.shape);
     try {
       walk.checkObject(layout, ANY);
       if (walk.found !== layout.view.whole) return false;
       const { hash } = walk;
       if (hash !== undefined) this.hashes.push(hash);
-      this.#passes(reader.bytes, at, reader.at);
+      this.#passOn(reader.bytes, at, reader.at);
       return true;
     } catch (error) {
       if (error === mustBeParsed || error instanceof NotJson) return false;
@@ -196,7 +196,8 @@ export class FlowingList implements ResultReader {
     return isUnchanged ? element : this.#complete(element);
   }
 
-  #passes(bytes: Buffer, from = 0, end = bytes.length): Buffer {
+  /** @param from start of the element in the bytes */
+  #passOn(bytes: Buffer, from = 0, end = bytes.length): Buffer {
     this.#last = { bytes, from, end };
     return bytes;
   }
@@ -212,13 +213,13 @@ export class FlowingList implements ResultReader {
     if (logs?.fits(object) === false) throw new UnusableElement('malformed');
     const { hash } = object;
     if (typeof hash === 'string' && hash.length === HASH_CHARS) this.hashes.push(hash);
-    this.#isParsed = status === 'completed';
-    if (status === 'fits') return this.#passes(element);
+    this.#wasCompleted = status === 'completed';
+    if (status === 'fits') return this.#passOn(element);
     const bytes = Buffer.from(text ?? JSON.stringify(object));
     // It lacks most of its fields.
     if (bytes.length > MAX_GROWTH * element.length) throw new TooManyValues();
     this.#isChanged = true;
-    return this.#passes(bytes);
+    return this.#passOn(bytes);
   }
 }
 

@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
 import { RpcError } from '../../../gateway/jsonrpc/errors.ts';
+import { FlowingList, listElementsOf } from '../../../gateway/normalise/results/flowing-list.ts';
+import { methods } from '../../../gateway/spec/methods.generated.ts';
 import { BodyRest } from '../../../gateway/upstreams/transport/body-rest.ts';
 import { CredentialSearch } from '../../../gateway/upstreams/transport/credential-search.ts';
 import { credentialsOf, Secrets } from '../../../gateway/upstreams/transport/credentials.ts';
-import { FlowingResult, UnreadResult } from '../../../gateway/upstreams/transport/flowing-result.ts';
+import { FlowingResult, UnreadResult, type ResultReader } from '../../../gateway/upstreams/transport/flowing-result.ts';
 import { UpstreamFailure } from '../../../gateway/upstreams/transport/upstream-response.ts';
 
 const ID = 7;
@@ -18,7 +20,12 @@ interface Flow {
 }
 
 /** A response whose bytes arrive in these chunks. */
-async function flowOf(chunks: readonly Buffer[], isText = false, maxBytes = Infinity): Promise<Flow> {
+async function flowOf(
+  chunks: readonly Buffer[],
+  isText = false,
+  maxBytes = Infinity,
+  reader: ResultReader = new UnreadResult(),
+): Promise<Flow> {
   const [first = Buffer.alloc(0), ...others] = chunks;
   let taken = first.length;
   const rest = new BodyRest(
@@ -28,7 +35,7 @@ async function flowOf(chunks: readonly Buffer[], isText = false, maxBytes = Infi
   );
   const isIn = (bytes: Buffer): boolean => secrets.areIn(bytes.toString('latin1'));
   const search = isText ? new CredentialSearch(isIn, 6 * secrets.maxCredentialChars) : undefined;
-  const opened = FlowingResult.open(first, rest, new UnreadResult(), { id: ID, maxBytes, owner: 'key', search });
+  const opened = FlowingResult.open(first, rest, reader, { id: ID, maxBytes, owner: 'key', search });
   for (const chunk of others) {
     taken += chunk.length;
     rest.add(chunk);
@@ -125,6 +132,23 @@ it.each([
     const { text: passed, failure } = read(await flowOf(chunks, true));
     expect(['malformed', 'collected']).toContain(failure);
     expect(passed).not.toContain(form);
+  }
+});
+
+it.each([
+  ['that passes unchanged', '0x1'],
+  ['that is completed', 1],
+])('a credential in a log %s never leaves whole', async (_, logIndex) => {
+  const method = methods.find(({ name }) => name === 'eth_getLogs') ?? expect.fail();
+  const hash = `0x${'1'.repeat(64)}`;
+  const place = { blockHash: hash, blockNumber: '0x1', transactionHash: hash, transactionIndex: '0x0', logIndex };
+  const log = { ...place, address: `0x${'1'.repeat(40)}`, topics: [hash], data: '0x', removed: false };
+  const text = `${start}${JSON.stringify([{ ...log, note: `${filler}${key}${filler}` }, log])}}`;
+  for (const chunks of splitsOf(text, start.length + 1)) {
+    const list = new FlowingList(listElementsOf(method, [{}]));
+    const { text: passed, failure } = read(await flowOf(chunks, true, Infinity, list));
+    expect(['malformed', 'collected']).toContain(failure);
+    expect(passed).not.toContain(key);
   }
 });
 
