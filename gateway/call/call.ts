@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { clock } from '../clock/clock.ts';
 import { gatehouse, turnsFor, type Account } from '../admission/account.ts';
 import type { RpcRequest } from '../jsonrpc/envelope.ts';
@@ -90,6 +91,8 @@ export interface CallContext {
   readonly subscriptions?: SocketSubscriptions;
   /** Takes bytes of responses from the memory budget; undefined: they are not accounted. */
   readonly reservation?: Reservation;
+  /** Headers of the HTTP request, for rules; undefined over WebSocket. */
+  readonly headers?: IncomingHttpHeaders;
   /** How far results are proven; undefined: not at all. */
   readonly verification?: BodyVerification | undefined;
   /** The origin of this gateway that the caller uses; undefined: an operator on the ops port. */

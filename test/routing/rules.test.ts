@@ -43,7 +43,7 @@ it('the order of the rules', () => {
     'gas cap',
     'transaction route',
     'accepted transactions',
-    'revert payload',
+    'follow-up',
     'sent transaction',
     'late receipt',
     'shared blocks',
@@ -57,7 +57,7 @@ it('a call of a plain network has only the rules of its method', async () => {
   const rulesOf = await openNetwork({});
   expect(rulesOf('eth_call')).toEqual(['gas cap', 'catching up', 'confirmation']);
   expect(rulesOf('eth_call', 'gatehouse')).toEqual(['catching up', 'confirmation']);
-  expect(rulesOf('eth_estimateGas')).toEqual(['gas cap', 'revert payload', 'catching up', 'confirmation']);
+  expect(rulesOf('eth_estimateGas')).toEqual(['gas cap', 'follow-up', 'catching up', 'confirmation']);
   expect(rulesOf('eth_getTransactionReceipt')).toEqual(['accepted transactions', 'confirmation']);
   for (const method of ['eth_getBalance', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_blockNumber'])
     expect(rulesOf(method)).toEqual(['catching up', 'confirmation']);

@@ -9,7 +9,7 @@ import { catchingUp } from './catch-up.ts';
 import { senderCharge } from './sender-charge.ts';
 import { gasCap } from './gas-cap.ts';
 import { lateReceipt } from './late-receipt.ts';
-import { revertPayload } from './revert-payload.ts';
+import { followUp } from './follow-up.ts';
 import type { CallRules, Rule, RuleAccess } from './rule.ts';
 import { sentTransaction } from './sent-transaction.ts';
 import { sharedBlocks } from './shared-blocks.ts';
@@ -36,7 +36,7 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Sends the parameters as they are then.
   ['accepted transactions', acceptedTransactions],
   // Judges estimates, the next one what sends.
-  ['revert payload', revertPayload],
+  ['follow-up', followUp],
   // Keeps the transaction, which the next one looks up.
   ['sent transaction', sentTransaction],
   ['late receipt', lateReceipt],

@@ -180,6 +180,7 @@ async function respondToBody(
     reservation,
     originOf: () => proxies.originOf(request),
     canFlow: canFlow(request, compressOverBytes, explanation),
+    headers: request.headers,
     verification: openVerification(network, access, request.headers['x-gatehouse-verify']),
   };
   const begun = handleBody(body, context, batch);

@@ -9,7 +9,7 @@ import type { Call } from '../call.ts';
 import type { Rule } from './rule.ts';
 
 /** A revert in an estimate gets its payload by a second request to the same upstream, which also proves a guessed revert. */
-export function revertPayload({ omitsPayload, resultIs }: MethodSpec): Rule<Call> | undefined {
+export function followUp({ omitsPayload, resultIs }: MethodSpec): Rule<Call> | undefined {
   return omitsPayload === true || resultIs === 'gas-estimate' ? { judge: completeRevert } : undefined;
 }
 
