@@ -62,9 +62,10 @@ async function bench(selected: readonly Scenario[], rounds: number, seconds: num
     rig.close();
   }
   const results: Results = { ...common, scenarios: scenarioResults };
-  console.log(`${pageOf(results)}\n${detailsOf(results)}`);
-  if (args.includes('--write')) writePages(results);
+  // The page needs scenarios that `--add` may leave as they are.
   if (args.includes('--add')) addToPages(results);
+  else console.log(`${pageOf(results)}\n${detailsOf(results)}`);
+  if (args.includes('--write')) writePages(results);
   const incorrect = countIncorrect(results);
   if (incorrect === 0) return;
   console.error(`${incorrect} calls were rejected or failed`);
