@@ -132,7 +132,8 @@ What was tried for each goal that is missed, or was until then, and what more it
   1.4 waits; 2026-11-30), as at full load, and no function has more than 4 % of the time: the rest takes less code on the way of a call. Reading the
   CPU time of the process, for fair turns, was 7 % of it; since 2026-11-28 that is read at most each 20 ms.
 - **Start.** The gateway, its packages and workers are one bundle; console, doctor, issuer keys and proofs are loaded at first use. Most of the CPU time
-  compiles and runs 2.3 MB of code, on the one core that the process has here. Node 20 cannot store compiled code.
+  compiles and runs 2.3 MB of code, on the one core that the process has here. Node 20 cannot store compiled code; on Node 24 that made no
+  difference (NODE_COMPILE_CACHE; 590 to 740 ms of CPU with it, 620 to 750 without, in alternating starts beside other programs, 2026-11-30).
 - **30 ms and 256 connections.** Without a limit by the core, the median is that of the upstream. The calls are those of the mix, see above. One core
   serves 3,136 of them per second here, and peers 2,647 to 2,761: more takes [workers](../scaling.md#workers). Before the mend of the
   durable cache, two peers were ahead (3,734 beside 4,129 and 4,417).
