@@ -127,7 +127,7 @@ function generated(source: string): string {
   return `<!-- Generated from ${source} by \`npm run bench\`: run it with \`--write\` instead of editing this page. -->`;
 }
 
-const repeating = `\`npm run bench -- --rounds 5 --write\` repeats the measurement. \`npm run bench -- --list\` lists the scenarios, and \`-- --quick\` measures
+const repeating = `\`npm run bench -- --quick --rounds 3 --write\` repeats the measurement. \`npm run bench -- --list\` lists the scenarios, and \`-- --quick\` measures
 the most important ones, in about 25 minutes with three peers.
 
 \`--node PATH\` runs the gateway on another Node, \`--runtime "Node 24=PATH"\` also on this one in the same rounds. \`--peer erpc=PATH\`, \`proxyd=PATH\` and \`nodecore=PATH\` measure these

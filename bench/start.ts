@@ -134,8 +134,8 @@ function print(measured: Readonly<Record<string, readonly Cold[]>>): void {
       ['', 'start to first response', 'CPU until then', 'first 1,000 eth_calls, CPU per call', 'later ones', 'ratio'],
       ...rows.map(({ name, startMs, startCpuMs, coldUs, warmUs, ratio }) => [
         name,
-        `${show(startMs)} ms`,
-        `${show(startCpuMs)} ms`,
+        `${Math.round(startMs)} ms`,
+        `${Math.round(startCpuMs)} ms`,
         ...[coldUs, warmUs].map((us) => `${show(us)} µs`),
         show(ratio),
       ]),

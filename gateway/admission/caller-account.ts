@@ -6,7 +6,7 @@ import type { SlotLeases } from './slot-lease.ts';
 /** Requests in flight of a key without `--concurrency`. */
 export const DEFAULT_CONCURRENCY = 256;
 /** Wait of a request beyond the concurrency, before it is rejected. */
-const MAX_WAIT_MS = 1_000;
+export const MAX_WAIT_MS = 1_000;
 
 /** Account of a caller whose key is known, or who needs none. */
 export class CallerAccount extends Account {

@@ -52,7 +52,11 @@ export class RedisCache extends DurableCache {
     if (!this.#link.isUp) return 'failed';
     try {
       const bytes = await this.#link.redis.getBuffer(key);
-      return bytes === null ? 'miss' : { json: await decompress(bytes) };
+      if (bytes === null) return 'miss';
+      const json = await decompress(bytes);
+      // gzip has a checksum.
+      if (typeof json === 'string') JSON.parse(json);
+      return { json };
     } catch (error) {
       if (isContentError(error)) return 'miss';
       this.#link.reportFailure(error);

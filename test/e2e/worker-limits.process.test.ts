@@ -201,7 +201,7 @@ it('two workers send an upstream its burst, whichever has the calls, and not mor
   expect(calls).toBeGreaterThan(15);
 });
 
-// The last tests: a worker that ran for a short time is started again up to 15 s later.
+// These tests are last, because they end workers: a worker that ran for a short time is started again up to 15 s later.
 describe.each(inLongRun(shared, shared.slice(0, 1)))('of two workers that share %s', (_name, slug, permissions) => {
   it('one is killed: what it had is for the other one', async () => {
     const key = await knownKey(permissions);

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, afterAll, describe, expect, it } from 'vitest';
 import { utcDate } from '../../gateway/limits/utc-date.ts';
-import { withoutTime } from '../support/elastic-clock.ts';
+import { withoutTimeBesideRedis } from '../support/elastic-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { shiftClock } from '../routing/with-nodes.ts';
@@ -255,7 +255,7 @@ describe('limits in Redis', () => {
     await Promise.all(Array.from({ length: 50 }, () => one.send(storage)));
     const before = await commands('evalsha');
     // Without the exchanges at intervals, whose number depends on how long the calls take.
-    await withoutTime(async () => {
+    await withoutTimeBesideRedis(async () => {
       for (let round = 0; round < 10; round++) {
         const sent = await Promise.all(Array.from({ length: 50 }, () => one.send(storage)));
         expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));

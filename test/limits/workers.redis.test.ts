@@ -54,7 +54,9 @@ it('the workers of two machines use a quota up to the last unit, with one connec
   expect(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed')).toBe('60');
   expect(all.map(({ counts }) => counts.redis > 0)).toEqual([true, true, true, true]);
   // Its own connection, which lists them, is the third one.
-  expect((await redis.cli('CLIENT', 'LIST', 'TYPE', 'normal')).trim().split('\n')).toHaveLength(2 + 1);
+  await expect
+    .poll(async () => (await redis.cli('CLIENT', 'LIST', 'TYPE', 'normal')).trim().split('\n'))
+    .toHaveLength(2 + 1);
 });
 
 it('a Redis that returns empty has the quota that each worker knows, and what was used without it', async () => {

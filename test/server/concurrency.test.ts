@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { MAX_WAIT_MS } from '../../gateway/admission/caller-account.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { listKeys } from '../../gateway/auth/stores/key-store.ts';
 import { withoutTime } from '../support/elastic-clock.ts';
@@ -120,7 +121,7 @@ describe('requests of one key in flight, above its concurrency', () => {
     });
     const { single } = await withoutTime(async () => {
       const single = postTo(url, readAt(4));
-      await eventually(() => timers.mock.calls.some(([, ms]) => Math.round(ms) === 1_000));
+      await eventually(() => timers.mock.calls.some(([, ms]) => Math.round(ms) === MAX_WAIT_MS));
       return { single };
     });
     release();

@@ -83,7 +83,7 @@ describe('the tests', () => {
     ).toEqual([]);
   });
 
-  it('start a gateway as a process in `*.process.test.ts` only, which run last and one at a time', () => {
+  it('start a gateway as a process in `*.process.test.ts` only, which run last', () => {
     const excluded = /^test\/(structure|abuse|clients|helm|hours|languages|nodes|pages|programs|recipes|walkthrough)\//;
     const others = files.filter((file) => /(?<!\.process)\.test\.ts$/.test(file) && !excluded.test(file));
     expect(

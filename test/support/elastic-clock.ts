@@ -139,13 +139,26 @@ export function installElasticClock(): void {
 /**
  * Runs work while the time stands still: no timer of the gateway fires, so that the work ends only if it waits for none. Before,
  * rests of the event loop's owners end. While the time stands still, no work is long enough for another one.
- * @param peer another process whose responses the gateway waits for: the rests take real time, so that no deadline passes at once
  */
-export async function withoutTime<Result>(work: () => Promise<Result>, peer?: 'Redis'): Promise<Result> {
-  if (peer !== undefined) await elasticClock().sleep(MAX_REST_MS);
+export function withoutTime<Result>(work: () => Promise<Result>): Promise<Result> {
+  return whileStopped(async () => {
+    await elasticClock().advance(MAX_REST_MS);
+    return work();
+  });
+}
+
+/**
+ * The same for a gateway that waits for Redis or another process: the rests of up to 2 s pass in real time, so that no command
+ * times out.
+ */
+export async function withoutTimeBesideRedis<Result>(work: () => Promise<Result>): Promise<Result> {
+  await elasticClock().sleep(MAX_REST_MS);
+  return whileStopped(work);
+}
+
+async function whileStopped<Result>(work: () => Promise<Result>): Promise<Result> {
   elasticClock().stop();
   try {
-    if (peer === undefined) await elasticClock().advance(MAX_REST_MS);
     return await work();
   } finally {
     elasticClock().run();

@@ -27,8 +27,10 @@ export class IssuerKeys {
   readonly #log: Log;
   readonly #timer: Timer;
   #keys: JWTVerifyGetKey | undefined;
+  /** Text of the keys, as it was read. */
+  #text: string | undefined;
   /** JSON of each key, sorted: servers return them in changing order. */
-  #sorted = '';
+  #sorted: string | undefined;
   #loadedAt = -Infinity;
   #triedAt = -Infinity;
   #isFailing = false;
@@ -78,13 +80,8 @@ export class IssuerKeys {
   async #loadNow(): Promise<void> {
     this.#triedAt = clock.now();
     try {
-      const keySet = JSON.parse(await this.#read()) as JSONWebKeySet;
-      const sorted = keySet.keys
-        .map((key) => JSON.stringify(key))
-        .sort()
-        .join();
-      if (sorted !== this.#sorted) this.#keys = jose().createLocalJWKSet(keySet);
-      this.#sorted = sorted;
+      const text = await this.#read();
+      if (text !== this.#text) this.#use(text);
       this.#loadedAt = this.#triedAt;
       if (this.#isFailing) this.#log.info('the keys of the token issuer can be read again');
       this.#isFailing = false;
@@ -98,6 +95,19 @@ export class IssuerKeys {
       this.#isFailing = true;
       throw new KeySetUnavailable(undefined, { cause });
     }
+  }
+
+  /** @throws Error if the text is no key set */
+  #use(text: string): void {
+    const keySet = JSON.parse(text) as JSONWebKeySet;
+    const keys = jose().createLocalJWKSet(keySet);
+    const sorted = keySet.keys
+      .map((key) => JSON.stringify(key))
+      .sort()
+      .join();
+    if (sorted !== this.#sorted) this.#keys = keys;
+    this.#sorted = sorted;
+    this.#text = text;
   }
 }
 

@@ -10,7 +10,7 @@ import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startRedisCluster, startRedisWithSentinel, type RedisGroup } from '../../support/redis-cluster.ts';
 import type { RedisServer } from '../../support/redis.ts';
-import { openCaller, socketUrl } from '../../server/websocket/caller.ts';
+import { endsOf, openCaller, socketUrl } from '../../server/websocket/caller.ts';
 import { openKeys, type OpenKeys } from '../../support/open-keys.ts';
 import { eventually, SOON_MS, staysTrueFor } from '../../support/eventually.ts';
 import { noPlans } from '../../support/no-plans.ts';
@@ -107,8 +107,7 @@ describe('two gateways on a cluster of three Redis', () => {
     const { key = '' } = await manager.create('connected', {});
     const callers = await Promise.all(gateways.map((each) => openCaller(socketUrl(each, 'test', key))));
     await Promise.all(cluster.nodes.map((each) => each.cli('HDEL', 'gatehouse:key', digestOf(key)).catch(() => '')));
-    const codes = await Promise.all(callers.map(async ({ closed }) => (await closed).code));
-    expect(codes).toEqual([1008, 1008]);
+    expect((await endsOf(callers)).map(({ code }) => code)).toEqual([1008, 1008]);
   });
 
   it('share the limits of a key', async () => {

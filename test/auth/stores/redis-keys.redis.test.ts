@@ -5,7 +5,7 @@ import { clock } from '../../../gateway/clock/clock.ts';
 import { SettingsError } from '../../../gateway/config/settings.ts';
 import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { parseRedisUrl } from '../../../gateway/redis/url.ts';
-import { elasticClock, withoutTime } from '../../support/elastic-clock.ts';
+import { elasticClock, withoutTimeBesideRedis } from '../../support/elastic-clock.ts';
 import { openKeys, type OpenKeys } from '../../support/open-keys.ts';
 import { freePort, startRedis, type RedisServer } from '../../support/redis.ts';
 import { eventually, SOON_MS } from '../../support/eventually.ts';
@@ -62,7 +62,7 @@ describe('keys in Redis', () => {
     const redis = await startOwnRedis();
     const store = await open(redis.url);
     const find = () => expect(store.find(digestOf('a'))).rejects.toMatchObject({ code: 'ETIMEDOUT' });
-    await withoutTime(async () => {
+    await withoutTimeBesideRedis(async () => {
       redis.pause();
       let hasEnded = false;
       const before = clock.sleep(499);
@@ -79,7 +79,7 @@ describe('keys in Redis', () => {
       expect(await hasEndedAt(before)).toBe(false);
       expect(await hasEndedAt(after)).toBe(true);
       await first;
-    }, 'Redis');
+    });
     for (let n = 0; n < 20; n += 1) expect(await waits(find)).toBe(false);
   });
 

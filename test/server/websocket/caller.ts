@@ -1,6 +1,12 @@
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
+import { eventually, SOON_MS } from '../../support/eventually.ts';
 import type { TestGateway } from '../../support/gateway.ts';
+
+interface SocketEnd {
+  readonly code: number;
+  readonly reason: string;
+}
 
 /** A WebSocket client for tests, which buffers the messages that it receives. */
 export interface Caller {
@@ -13,7 +19,7 @@ export interface Caller {
   call(method: string, params?: unknown, id?: unknown): Promise<unknown>;
   /** Messages received and not yet returned by `next`. */
   readonly unread: readonly string[];
-  readonly closed: Promise<{ code: number; reason: string }>;
+  readonly closed: Promise<SocketEnd>;
 }
 
 /** `ws://127.0.0.1:<port>/<slug>/ws/v3/<key>` */
@@ -30,7 +36,7 @@ export async function openCaller(url: string, options: ClientOptions = {}): Prom
     unread.push((data as Buffer).toString());
     wake();
   });
-  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+  const closed = new Promise<SocketEnd>((resolve) => {
     socket.on('close', (code, reason) => {
       resolve({ code, reason: reason.toString() });
       wake();
@@ -62,4 +68,12 @@ export async function openCaller(url: string, options: ClientOptions = {}): Prom
     closed,
   };
   return caller;
+}
+
+/** Asserts that the sockets are closed as soon as the gateway promises it for the sockets of a revoked key. */
+export async function endsOf(callers: readonly Caller[]): Promise<SocketEnd[]> {
+  let count = 0;
+  for (const { closed } of callers) void closed.then(() => count++);
+  await eventually(() => count === callers.length, SOON_MS);
+  return Promise.all(callers.map(({ closed }) => closed));
 }

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
-import { eventually, SOON_MS, staysTrueFor } from '../../support/eventually.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { asUsual, type Exchange } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, reportOf, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startRedis, type RedisServer } from '../../support/redis.ts';
-import { openCaller, socketUrl, type Caller } from './caller.ts';
+import { endsOf, openCaller, socketUrl, type Caller } from './caller.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 
 const account = '0x1212121212121212121212121212121212121212';
@@ -44,10 +44,6 @@ async function openWithNewKey(): Promise<{ key: string; caller: Caller }> {
   return { key, caller };
 }
 
-function endsOf(...callers: readonly Caller[]): Promise<unknown[]> {
-  return Promise.all(callers.map(({ closed }) => closed));
-}
-
 const revoked = { code: 1008, reason: 'invalid project id' };
 
 describe('the sockets of a key', () => {
@@ -57,7 +53,7 @@ describe('the sockets of a key', () => {
     const second = await openCaller(socketUrl(gateway, 'main', key));
     const other = await openWithNewKey();
     await deleteKeyByHand(redis, key);
-    expect(await endsOf(caller, second)).toEqual([revoked, revoked]);
+    expect(await endsOf([caller, second])).toEqual([revoked, revoked]);
     expect(await other.caller.call('net_version')).toMatchObject({ result: '5' });
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_websockets_closed_total', { reason: 'key-invalid' })).toBe(2);
@@ -74,7 +70,7 @@ describe('the sockets of a key', () => {
     caller.send(call, call, call);
     await eventually(() => held.length === 1);
     await putKeyByHand(redis, key, { name: 'alice', revokedAt: new Date().toISOString() });
-    expect(await endsOf(caller)).toEqual([revoked]);
+    expect(await endsOf([caller])).toEqual([revoked]);
     expect(caller.unread).toEqual([]);
     for (const exchange of held) asUsual(exchange);
     await staysTrueFor(500, () => node.callsOf('eth_getStorageAt').length === 1);
@@ -85,7 +81,7 @@ describe('the sockets of a key', () => {
     const callers = [(await openWithNewKey()).caller, (await openWithNewKey()).caller];
     await redis.cli('FLUSHALL');
     await redis.cli('PUBLISH', 'gatehouse:key', 'all');
-    expect(await endsOf(...callers)).toEqual([revoked, revoked]);
+    expect(await endsOf(callers)).toEqual([revoked, revoked]);
   });
 
   it('are closed within about a second if Redis reports no changes', async () => {
@@ -100,10 +96,7 @@ describe('the sockets of a key', () => {
       await scenarioPause(107);
     }
     await redis.cli('HDEL', 'gatehouse:key', ...held.map(({ key }) => digestOf(key)));
-    const ends: unknown[] = [];
-    for (const { caller } of held) void caller.closed.then((end) => ends.push(end));
-    await eventually(() => ends.length === held.length, SOON_MS);
-    expect(ends).toEqual(held.map(() => revoked));
+    expect(await endsOf(held.map(({ caller }) => caller))).toEqual(held.map(() => revoked));
   });
 
   it('stay open while Redis is unavailable, and are confirmed when it is back', async () => {
@@ -151,7 +144,7 @@ it('revoking a key in a file closes its sockets too', async () => {
   gateway = await startGateway({ main: network(5, [node.url]) });
   const caller = await openCaller(socketUrl(gateway, 'main'));
   await gateway.gateway.keys.revoke(digestOf(gateway.key).slice(0, 12));
-  expect(await endsOf(caller)).toEqual([revoked]);
+  expect(await endsOf([caller])).toEqual([revoked]);
 });
 
 async function keyLookups(): Promise<number> {
