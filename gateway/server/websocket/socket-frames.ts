@@ -6,8 +6,8 @@ import { turnBudget } from '../../event-loop/turn-budget.ts';
 import type { SocketBuffers } from './socket-buffers.ts';
 import { incompleteBytes, joinParts, messageEnded, type Receiver, receiverOf, replaceReader } from './ws-internals.ts';
 
-/** Bytes that are passed to ws at once. They have up to 680 frames, of which 112 are handled at once if Gatehouse rejects them. */
-const PIECE_BYTES = 4_096;
+/** Bytes that are passed to ws at once. They have up to 170 messages, which are handled in one step. */
+const PIECE_BYTES = 1_024;
 /** Time from the first check that finds a message incomplete to its last byte. */
 const MESSAGE_TIMEOUT_MS = 30_000;
 /** Smaller parts of a message are not timed. */
@@ -59,12 +59,7 @@ export class SocketFrames {
 
   /** @returns why the socket must be closed, or undefined */
   checkMessage(now: number): 'overloaded' | 'slow-message' | undefined {
-    const bytes = incompleteBytes(this.#receiver);
-    this.#buffers.set(
-      'frames',
-      this.#rest.reduce((sum, { length }) => sum + length, bytes),
-    );
-    if (bytes <= IGNORED_BYTES || this.#socket.isPaused) {
+    if (incompleteBytes(this.#receiver) <= IGNORED_BYTES || this.#socket.isPaused) {
       this.#startedAt = now;
       return undefined;
     }
@@ -82,8 +77,9 @@ export class SocketFrames {
   #continue(): void {
     if (this.#isWaiting || this.#isPassing) return;
     const owner = this.#key.access.account.payer.name;
+    const receiver = this.#receiver;
     // `resume` continues after a pause.
-    while (this.#rest.length > 0 && !this.#socket.isPaused) {
+    while (receiver.writable && this.#rest.length > 0 && !this.#socket.isPaused) {
       if (turnBudget.mayRun(owner)) turnBudget.run(owner, this.#passPiece);
       else {
         this.#isWaiting = true;
@@ -92,19 +88,18 @@ export class SocketFrames {
         break;
       }
     }
-    joinParts(this.#receiver);
+    // After a close frame, an error or the end of the connection, ws reads nothing more. It may resume the connection itself.
+    if (!receiver.writable) this.#rest = [];
+    const waitingBytes = this.#rest.reduce((sum, { length }) => sum + length, 0);
+    this.#buffers.set('frames', waitingBytes + incompleteBytes(receiver));
   }
 
   readonly #passPiece = (): void => {
-    // After a close frame, an error or the end of the connection, ws reads nothing more.
-    if (!this.#receiver.writable) {
-      this.#rest = [];
-      return;
-    }
     const bytes = this.#rest.shift() as Buffer;
     if (bytes.length > PIECE_BYTES) this.#rest.unshift(bytes.subarray(PIECE_BYTES));
     this.#isPassing = true;
     this.#pass.call(this.#connection, bytes.subarray(0, PIECE_BYTES));
     this.#isPassing = false;
+    if (this.#rest.length === 0) joinParts(this.#receiver);
   };
 }

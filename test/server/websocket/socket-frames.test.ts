@@ -4,6 +4,8 @@ import { clock } from '../../../gateway/clock/clock.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { readMetrics } from '../../metrics/read-metrics.ts';
+import { gatewaySocket } from '../http/gateway-socket.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 
@@ -33,9 +35,9 @@ afterAll(async () => {
   await node.close();
 });
 
-/** A WebSocket whose frames are written by hand. It drops what it receives. */
+/** A WebSocket whose frames are written by hand. It drops what it receives, and never closes its side. */
 async function openByHand(key = gateway.key): Promise<Socket> {
-  const connection = connect(gateway.gateway.port, '127.0.0.1');
+  const connection = connect({ port: gateway.gateway.port, host: '127.0.0.1', allowHalfOpen: true });
   connections.push(connection);
   connection.on('error', () => connection.destroy());
   connection.write(
@@ -110,6 +112,20 @@ describe('a socket with frames that wait', () => {
     );
     expect((await caller.closed).code).toBe(1000);
     expect(caller.unread).toHaveLength(300);
+  });
+
+  it.each([
+    ['a close frame', closeFrame],
+    ['an invalid frame', frame('', 3)],
+  ])('keeps nothing that follows %s', async (_, last) => {
+    const connection = await openByHand();
+    const received = gatewaySocket(connection) as Socket;
+    // The rejected messages of the same read pause the socket before.
+    connection.write(Buffer.concat([...Array.from({ length: 130 }, () => frame('{}')), last]));
+    for (let count = 0; count < 20; count++) connection.write(Buffer.alloc(1_000_000));
+    await eventually(() => received.bytesRead > 20_000_000);
+    expect((await readMetrics(gateway.address)).value('gatehouse_buffered_bytes')).toBeLessThan(1_000_000);
+    expect(received.destroyed).toBe(false);
   });
 
   it('may be reset by its client', async () => {
