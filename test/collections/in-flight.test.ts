@@ -98,7 +98,10 @@ it('entries that are removed from a map are freed by minor garbage collections',
   expect(retained).toBeLessThan(4);
 });
 
-it('entries that are removed from a Set are not, or else a Set is enough', () => {
+/** V8 of Node 24 frees them (seen with 24.22.3). */
+const needsCollections = Number(process.versions.node.split('.')[0]) < 24;
+
+it.skipIf(!needsCollections)('entries that are removed from a Set are not, or else a Set is enough', () => {
   const set = new Set<Entry>();
   const retained = retainedMb(
     (entry) => set.add(entry),
