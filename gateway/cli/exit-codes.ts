@@ -15,7 +15,7 @@ export const exitCodes = {
   },
 } as const satisfies Readonly<Record<string, { readonly code: number; readonly meaning: string }>>;
 
-/** A command fails, and the operator can fix the cause. The message is for the operator: a line, or one for each key. */
+/** Error of a command whose cause the operator can fix. The message is for the operator: a line, or one for each key. */
 export class CommandError extends Error {
   readonly exitCode: number;
 

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { isIP, type Socket } from 'node:net';
-import { connect } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import { clock } from '../clock/clock.ts';
 import { errorCode } from '../config/log.ts';
 import { tunnelTo, withoutBrackets, type ConnectOptions } from '../upstreams/transport/connect/connector.ts';
@@ -33,9 +33,10 @@ export async function probeCertificate(
   const tunnel = proxyUrl === undefined ? undefined : await openProxy(url, proxyUrl, timeoutMs);
   const target = tunnel === undefined ? { host, port: Number(url.port || 443) } : { socket: tunnel };
   const servername = isIP(host) === 0 ? { servername: host } : {};
-  // Accepts untrusted certificates in order to report the code: Node's own message has the host.
-  const socket = connect({ ...tls, ...target, rejectUnauthorized: false, ...servername });
+  let socket: TLSSocket | undefined;
   try {
+    // Accepts untrusted certificates in order to report the code: Node's own message has the host.
+    socket = connect({ ...tls, ...target, rejectUnauthorized: false, ...servername });
     await once(socket, 'secureConnect', { signal: AbortSignal.timeout(timeoutMs) }).catch((error: unknown) => {
       const code = errorCode(error);
       throw new Error(code === 'ABORT_ERR' ? 'no TLS handshake in time' : `no TLS handshake (${code})`);
@@ -45,7 +46,7 @@ export async function probeCertificate(
     if (!authorized) throw new Error(`its certificate is not trusted (${code})`);
     return Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - clock.unixMs()) / DAY_MS);
   } finally {
-    socket.destroy();
+    socket?.destroy();
     tunnel?.destroy();
   }
 }

@@ -7,7 +7,7 @@ import { isRedisError, redisErrorCode, RedisLink } from '../redis/link.ts';
 import { memoryIn } from '../redis/memory.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 
-/** Findings about Redis; in a cluster about the first primary. With CACHE_REDIS_URL only, its notes. */
+/** Findings about Redis; in a cluster about the first primary. With CACHE_REDIS_URL only, its notes. Empty without either. */
 export interface RedisFindings {
   version?: string;
   latencyMs?: number;

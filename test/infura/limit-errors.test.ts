@@ -7,6 +7,8 @@ import { OpenCounts, serveOpenCounts } from '../../gateway/limits/open-counts.ts
 import { estimate, limited, storage, type Limited } from '../limits/limited.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
+import { hang } from '../support/behaviours.ts';
+import { withoutTime } from '../support/elastic-clock.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
@@ -188,6 +190,24 @@ describe('with errors: infura, a socket that opens later stays open, although a 
     await links[0]?.requestOthers('', undefined);
     await staysOpen(gateway);
   });
+});
+
+it('with errors: infura, rejected messages of a socket over its day are read slowly until it is closed', async () => {
+  const one = await limited();
+  await one.setPermissions({ daily: '1', errors: 'infura' });
+  const [method, params] = storage;
+  one.node.always(hang, method);
+  const caller = await openCaller(socketUrl(one.gateway, 'test'));
+  caller.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+  expect(await caller.call('eth_chainId')).toHaveProperty('error');
+  // A check of the sockets precedes it.
+  await withoutTime(async () => {
+    for (let count = 0; count < 300; count++) caller.send('{}');
+    await eventually(() => caller.unread.length >= 111);
+    for (let count = 0; count < 3; count++) await readMetrics(one.gateway.address);
+    expect(caller.unread).toHaveLength(111);
+  });
+  caller.socket.terminate();
 });
 
 it('without errors: infura, a socket of a key over its day stays open', async () => {

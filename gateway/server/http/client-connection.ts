@@ -24,10 +24,12 @@ interface TargetOptions {
 /** Requests of one connection in progress: one, and 4 that the client sends before its response. */
 const MAX_IN_PROGRESS = 5;
 /**
- * These, and 5 requests that wait. With a further one, the connection closes after the responses to these. Bounds the attack
- * `pipelined requests, responses never read`.
+ * Requests of one connection, of which 5 wait. With a further one, the connection closes after the responses to these. Bounds the
+ * attack `pipelined requests, responses never read`.
  */
 const MAX_PIPELINED = 10;
+/** Memory of a request that waits. Its head has up to 16 kB. */
+const WAITING_REQUEST_BYTES = 8_192;
 /** Time that is promised to clients. Longer than the usual idle timeout of load balancers (60 s), so that they close first. */
 export const KEEP_ALIVE_S = 65;
 /** Checks without activity before a connection is closed. The first of them may follow its last response at once. */
@@ -174,9 +176,12 @@ export class ClientConnection {
 
   /** Notes a request. To be called for each, in their order. */
   arrived(request: IncomingRequest, response: ClientResponse): void {
-    request.reservation = new Reservation(this.#options.memory);
     const before = this.responses.length;
-    if (before >= MAX_PIPELINED && this.last === undefined) {
+    const isWaiting = before >= MAX_IN_PROGRESS;
+    const account = isWaiting ? this.#options.accountOf(request) : gatehouse;
+    const reservation = (request.reservation = new Reservation(this.#options.memory, account));
+    const mayWait = (): boolean => before < MAX_PIPELINED && reservation.canTake(WAITING_REQUEST_BYTES);
+    if (isWaiting && this.last === undefined && !mayWait()) {
       // A rejection would have to wait, too: it is the response to the last request.
       this.#options.memory.counts.connection++;
       this.endWith(this.responses.at(-1) as ClientResponse);
@@ -186,10 +191,11 @@ export class ClientConnection {
       return;
     }
     if (request.headers['transfer-encoding'] !== undefined) boundTinyChunks(request, this);
+    if (isWaiting) reservation.setTo(WAITING_REQUEST_BYTES);
     this.responses.push(response);
     response.on('close', this.#onResponseClosed);
     // An ambiguous request has its response already.
-    if (before < MAX_IN_PROGRESS && !response.headersSent) this.#handle(request, response);
+    if (!isWaiting && !response.headersSent) this.#handle(request, response);
     if (before + 1 >= MAX_IN_PROGRESS) this.#pause();
   }
 
@@ -200,6 +206,7 @@ export class ClientConnection {
     // Node closes it itself, except if the head was sent before.
     if (ended !== undefined && ended === this.last) this.socket.destroySoon();
     const next = this.responses[MAX_IN_PROGRESS - 1];
+    next?.req.reservation.setTo(0);
     if (next?.headersSent === false) this.#handle(next.req, next);
     else if (next === undefined && this.#keepsPaused && !this.#mustNotRead()) this.socket.resume();
   };

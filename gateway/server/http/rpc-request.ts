@@ -194,7 +194,8 @@ async function respondToBody(
   };
   const owner = access.account.payer.name;
   // What is written without a wait is a part of the body's turn.
-  if (encoded !== begun && (encoded?.body.length ?? 0) > METERED_RESPONSE_BYTES) turnBudget.run(owner, write);
+  const hasWaited = begun instanceof Promise || compressOverBytes !== undefined;
+  if (hasWaited && (encoded?.body.length ?? 0) > METERED_RESPONSE_BYTES) turnBudget.run(owner, write);
   else write();
   if (encoded?.result === undefined) return;
   const connection = request.clientConnection;

@@ -188,8 +188,7 @@ export class Session {
 
   /** Rejects further messages, completes those received, then closes. */
   drain(reason: DrainReason): void {
-    // The other reasons also reject what arrives meanwhile.
-    if (this.#drainReason === undefined || this.#drainReason === 'quota-used-up') this.#drainReason = reason;
+    if (!this.#rejectsMessages) this.#drainReason = reason;
     this.#handlePending();
   }
 
@@ -219,8 +218,7 @@ export class Session {
   #receive(message: Buffer): void {
     if (!this.#isOpen()) return;
     this.#network.metrics.socketReceived();
-    // Over its quota, a key gets the errors of its limit until its sockets are closed.
-    if (this.#drainReason !== undefined && this.#drainReason !== 'quota-used-up') {
+    if (this.#rejectsMessages) {
       this.#rejectMessage(message, new RpcError(this.#drainReason === 'stopping' ? 'stopping' : 'unknown-network'));
       return;
     }
@@ -234,8 +232,13 @@ export class Session {
     this.#socket.pause();
   }
 
+  /** Whether further messages are rejected. Over its quota, a key gets the errors of its limit until its sockets are closed. */
+  get #rejectsMessages(): boolean {
+    return this.#drainReason !== undefined && this.#drainReason !== 'quota-used-up';
+  }
+
   #canBegin(): boolean {
-    if (this.#isDelayed && this.#drainReason === undefined) return false;
+    if (this.#isDelayed && !this.#rejectsMessages) return false;
     const { socketMessagesMax } = this.#options.bounds;
     return this.#inFlight < socketMessagesMax && this.#socket.bufferedAmount <= PAUSE_ABOVE_UNREAD_BYTES;
   }

@@ -158,8 +158,8 @@ export class SocketBuffers {
   }
 
   /**
-   * Closes a slow reader. To be called every `TICK_MS`. Checks are counted instead of time: while
-   * the event loop of a loaded gateway is blocked, it writes nothing, so the client seems to read nothing.
+   * Closes a slow reader. To be called every `TICK_MS`. Checks are counted instead of time: while the event loop of a loaded
+   * gateway is blocked, it writes nothing, so the client seems to read nothing.
    */
   check(): void {
     const { bufferedAmount } = this.#socket;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
-import { asUsual } from '../../support/behaviours.ts';
+import { asUsual, hang } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -96,6 +96,20 @@ describe('pipelined requests', () => {
     await eventually(async () => (await bufferedBytes()) > before + size);
     connection.destroy();
     await eventually(async () => (await bufferedBytes()) <= before);
+  });
+
+  it('that wait are in the memory budget', async () => {
+    await start();
+    node.always(hang, 'eth_getCode');
+    const bytesOf = async (from: number, count: number): Promise<number> => {
+      const before = await bufferedBytes();
+      const connection = await open();
+      connection.send(Array.from({ length: count }, (_, at) => post(path, codeOf(from + at))).join(''));
+      await eventually(() => handled() === from - 100 + inProgressMax);
+      return (await bufferedBytes()) - before;
+    };
+    const inProgress = await bytesOf(100, inProgressMax);
+    expect(await bytesOf(100 + inProgressMax, handledMax)).toBeGreaterThan(inProgress + 40_000);
   });
 
   it('beyond ten are not handled, and the connection closes after the responses to ten', async () => {
