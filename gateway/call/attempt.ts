@@ -51,7 +51,10 @@ function begin(call: Call, upstream: Upstream, now: number): Promise<AttemptOutc
     : sendHedged(call, upstream, hedgeMs, sendTo);
 }
 
-/** Sends the call to an upstream, and classifies and records what it returns. @throws Cancelled, RpcError (rejects with it) */
+/**
+ * Sends the call to an upstream that has admitted it, and classifies and records what it returns.
+ * @throws Cancelled, RpcError (rejects with it)
+ */
 export function sendTo(
   call: Call,
   upstream: Upstream,
@@ -101,6 +104,7 @@ async function outcomeAt(
   const flow = flowOf(call);
   const options: SendOptions = {
     ...{ deadline, timeoutMs, runsCode: runsCode(method), cancellation, reservation, clientBatch, batchedGroup, flow },
+    isAdmitted: !isResend,
     turns: upstream.largeTurns,
   };
   let outcome: Outcome;

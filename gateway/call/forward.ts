@@ -41,10 +41,10 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
         if (!(await awaitNewer(call))) response = await exhausted(call);
         continue;
       }
-      const admission = upstream.limits?.admit();
-      if (admission !== undefined) {
-        // Other processes may use its limits, or other calls meanwhile its slots: then another one is selected.
-        if (!(await admission) || upstream.limits?.hasSlot === false) continue;
+      const admission = upstream.limits?.admit() ?? true;
+      if (admission !== true) {
+        // Other processes, or other calls meanwhile, may use its limits: then another one is selected.
+        if (!(await admission)) continue;
         now = clock.now();
       }
       const outcome = await attempt(call, upstream, now);

@@ -6,7 +6,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { needsConfirmation } from './confirm.ts';
 import { recordOvertaken } from './record-attempt.ts';
-import { selectHedge } from './select.ts';
+import { selectHedge, takeHedge } from './select.ts';
 
 type SendAttempt = (
   call: Call,
@@ -48,9 +48,7 @@ export async function sendHedged(
   try {
     if ((await firstWithin([first.ended], delayMs)) !== undefined) return await use(call, first);
     const hedge = selectHedge(call, clock.now());
-    if (hedge === undefined) return await use(call, first);
-    const admission = hedge.limits?.admit();
-    if (admission !== undefined && (!(await admission) || hedge.limits?.hasSlot === false))
+    if (hedge === undefined || !(await isAdmitted(hedge, first)) || !takeHedge(call, hedge, clock.now()))
       return await use(call, first);
     call.isHedged = true;
     second = start(call, hedge, send, true);
@@ -78,6 +76,18 @@ export async function sendHedged(
   } finally {
     for (const one of [first, second]) if (one !== undefined) call.cancellation?.delete(one.cancellation);
   }
+}
+
+/** Whether the limits of the upstream permit the hedge before the first attempt ends. */
+async function isAdmitted({ limits }: Upstream, { ended }: HedgedAttempt): Promise<boolean> {
+  const admission = limits?.admit() ?? true;
+  if (typeof admission === 'boolean') return admission;
+  const isDecided = await Promise.race([ended.then(() => false), admission.then(() => true)]);
+  if (isDecided) return admission;
+  void admission.then((isLate) => {
+    if (isLate) limits?.giveBack();
+  });
+  return false;
 }
 
 function start(call: Call, upstream: Upstream, send: SendAttempt, isHedge: boolean): HedgedAttempt {

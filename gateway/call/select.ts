@@ -56,18 +56,21 @@ function selectAgain(call: Call, now: number): Upstream | undefined {
   return takeRetry(call, now) ? upstream : undefined;
 }
 
-/** Selects the upstream of a hedged request, and counts the attempt. */
+/** Selects the upstream of a hedged request. */
 export function selectHedge(call: Call, now: number): Upstream | undefined {
-  if (!call.hasAttempt) return undefined;
-  const upstream = select(call, now, 'hedge');
-  if (upstream === undefined) return undefined;
+  return call.hasAttempt ? select(call, now, 'hedge') : undefined;
+}
+
+/** Counts a hedged request that its upstream has admitted. @returns whether the budget permits it; else it is given back */
+export function takeHedge(call: Call, upstream: Upstream, now: number): boolean {
   if (!call.router.budget.takeExtra(now)) {
     budgetExceeded(call, 'hedge');
-    return undefined;
+    upstream.limits?.giveBack();
+    return false;
   }
   call.tried = [...call.tried, upstream];
   call.attempts++;
-  return upstream;
+  return true;
 }
 
 /** The upstreams that get a call at once: the candidates without a skip reason, or else the best last resort. */

@@ -10,12 +10,14 @@ import type { SentAttempt } from './hedge.ts';
 /** An attempt whose response is collected. */
 export type Sent = SentAttempt<Outcome>;
 
-/** Sends a call to several upstreams. */
-export function sendToAll(
+/** Sends a call to several upstreams, to those that their limits permit. */
+export async function sendToAll(
   call: Call,
-  upstreams: readonly Upstream[],
+  selected: readonly Upstream[],
   cancellation: Cancellation | undefined,
-): Set<Sent> {
+): Promise<Set<Sent>> {
+  const admitted = await Promise.all(selected.map(async ({ limits }) => (await limits?.admit()) !== false));
+  const upstreams = selected.filter((_, index) => admitted[index]);
   const startedAt = clock.now();
   call.tried = [...call.tried, ...upstreams];
   call.attempts += upstreams.length;

@@ -58,9 +58,13 @@ export interface ConditionalDeltas {
   readonly maxSums: Map<string, { readonly limit: Limit; readonly max: number }>;
 }
 
-/** The sums of an account that several processes share; of buckets, the units that each lacks. */
-export interface Sums extends Periods {
+/** Sums of an account; of buckets, the units that each lacks. */
+export interface KnownSums extends Periods {
   readonly missing: ReadonlyMap<string, number>;
+}
+
+/** The sums that several processes share, after an addition. */
+export interface Sums extends KnownSums {
   /** Whether the conditional deltas are in the sums. */
   readonly isAdded: boolean;
 }
@@ -294,8 +298,17 @@ function addUnits(periods: Periods, dayUnits: number, monthUnits: number, date: 
   periods.monthUsed = Math.max(0, rounded(periods.monthUsed + monthUnits));
 }
 
+/** The sums of a state. @param deltas have the buckets */
+export function sumsOf(state: LimitState, { buckets }: Deltas, now: number): KnownSums {
+  const { day, dayUsed, month, monthUsed } = state;
+  const missing = [...buckets].map(
+    ([method, { perSecond }]) => [method, missingUnits(state, { method, perSecond }, now)] as const,
+  );
+  return { day, dayUsed, month, monthUsed, missing: new Map(missing) };
+}
+
 /** Replaces the sums of a state by those that several processes share. Buckets that they lack stay. */
-export function setSums(state: LimitState, sums: Sums, now: number): void {
+export function setSums(state: LimitState, sums: KnownSums, now: number): void {
   const { missing, day, dayUsed, month, monthUsed } = sums;
   Object.assign(state, { day, dayUsed, month, monthUsed });
   for (const [method, units] of missing) setMissing(state, method, units, now);

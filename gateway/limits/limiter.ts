@@ -24,6 +24,7 @@ import {
   setSums,
   shortageOf,
   sumOf,
+  sumsOf,
   take,
   type Charge,
   type ConditionalDeltas,
@@ -47,8 +48,13 @@ export interface LimiterOptions {
   readonly shouldServeWithoutRedis: boolean;
 }
 
+/** Whether the units of an account can be added to the shared sums now. */
+function canAdd({ isUp, addsRates = false }: SharedSums, { hasQuota }: AccountUnits): boolean {
+  return isUp || (addsRates && !hasQuota);
+}
+
 /**
- * Enforces the rate limits and quotas of keys, and of callers without one. All gateways with one Redis share the sums of what was
+ * Enforces the rate limits and quotas of keys, of callers without one, and the rates of upstreams. All gateways with one Redis share the sums of what was
  * used; without Redis, the workers of one machine share them in their primary. Far from its limits, an account is counted here,
  * and its sums are exchanged every 100 ms. Else each charge is added to the shared sums, which decide; charges that wait share a
  * round trip. While these are slow or unavailable, limits are counted in memory.
@@ -89,7 +95,7 @@ export class Limiter {
       this.counts.memory++;
       return account.take(limits, charge);
     }
-    if (!sums.isUp) return this.#chargeWithoutSums(account, limits, charge);
+    if (!canAdd(sums, account)) return this.#chargeWithoutSums(account, limits, charge);
     const now = clock.now();
     if (account.isKnown(sums, now)) {
       const shortage = shortageOf(account.state, limits, charge, currentMoment());
@@ -124,9 +130,9 @@ export class Limiter {
   /** The limit that rejects a charge of one unit now, as far as this gateway knows: the shared sums may be newer. */
   shortageOf(limits: KeyLimits): Shortage | undefined {
     if (limits.public !== undefined) return this.public.shortageOf(limits.public);
-    const account = this.#accounts.get(limits.account);
-    if (account === undefined || (this.#sums?.isUp === true && !account.isKnown(this.#sums, clock.now())))
-      return undefined;
+    const [account, sums] = [this.#accounts.get(limits.account), this.#sums];
+    if (account === undefined) return undefined;
+    if (sums !== undefined && canAdd(sums, account) && !account.isKnown(sums, clock.now())) return undefined;
     return shortageOf(account.state, limits, { units: ADMISSION_UNITS, byMethod: new Map() }, currentMoment());
   }
 
@@ -161,12 +167,11 @@ export class Limiter {
 
   async close(): Promise<void> {
     clock.clearTimeout(this.#timer);
-    if (this.#sums?.isUp === true)
-      await this.#exchangeAll(
-        [...this.#due].filter((one) => !one.isExchanging),
-        this.#sums,
-      );
-    await this.#sums?.link?.close();
+    const sums = this.#sums;
+    if (sums === undefined) return;
+    const due = [...this.#due].filter((one) => !one.isExchanging && canAdd(sums, one));
+    await this.#exchangeAll(due, sums);
+    await sums.link?.close();
   }
 
   /**
@@ -198,10 +203,11 @@ export class Limiter {
 
   async #exchangeDue(): Promise<void> {
     const startedAt = clock.now();
-    if (this.#sums?.isUp === true) {
-      const due = [...this.#due];
-      this.#due.clear();
-      await this.#exchangeAll(due, this.#sums);
+    const sums = this.#sums;
+    if (sums !== undefined) {
+      const due = [...this.#due].filter((one) => canAdd(sums, one));
+      for (const account of due) this.#due.delete(account);
+      await this.#exchangeAll(due, sums);
     }
     this.#timer = undefined;
     if (this.#due.size > 0) this.#startTimer(Math.max(0, startedAt + EXCHANGE_MS - clock.now()));
@@ -209,7 +215,8 @@ export class Limiter {
 
   /** Exchanges the units of an account that has no more place. While the shared sums are unavailable, they are lost. */
   #drop(account: AccountUnits): void {
-    if (this.#due.delete(account) && this.#sums?.isUp === true) void this.#exchange(account, this.#sums);
+    const sums = this.#sums;
+    if (this.#due.delete(account) && sums !== undefined && canAdd(sums, account)) void this.#exchange(account, sums);
   }
 
   /** Exchanges the sums of an account, and again while charges wait: the promise is that of the first time. Never rejects. */
@@ -221,12 +228,12 @@ export class Limiter {
       return;
     }
     account.isExchanging = true;
-    if (sums.isUp && account.mayBeLost(sums)) await this.#restore(account, sums);
+    if (canAdd(sums, account) && account.mayBeLost(sums)) await this.#restore(account, sums);
     const batch = account.waiting.splice(0);
-    if (sums.isUp && !account.mayBeLost(sums)) await this.#send(account, batch, sums);
+    if (canAdd(sums, account) && !account.mayBeLost(sums)) await this.#send(account, batch, sums);
     else this.#decideWithoutSums(account, batch);
     // They are sent when the sums are available again.
-    if (!sums.isUp && account.unsent.monthUsed > 0) this.#exchangeSoon(account);
+    if (!canAdd(sums, account) && account.unsent.monthUsed > 0) this.#exchangeSoon(account);
     account.isExchanging = false;
     if (account.waiting.length > 0) void this.#exchange(account, sums);
   }
@@ -236,10 +243,11 @@ export class Limiter {
    * raised them too.
    */
   async #restore(account: AccountUnits, sums: SharedSums): Promise<void> {
-    const [moment, least] = [currentMoment(), cloneState(account.state)];
+    const [moment, state, deltas] = [currentMoment(), cloneState(account.state), account.noUnits()];
+    const { now, date } = moment;
     account.unsent = account.cappedUnsent(moment);
-    addDeltas(least, account.unsent, -1, moment);
-    await this.#add(account, sums, { deltas: account.noUnits(), least, date: moment.date }, moment.now);
+    addDeltas(state, account.unsent, -1, moment);
+    await this.#add(account, sums, { deltas, least: sumsOf(state, deltas, now), date }, now);
   }
 
   /**
@@ -280,7 +288,7 @@ export class Limiter {
         later.push(each);
         continue;
       }
-      this.counts[sums.kind]++;
+      this.counts[sums.isUp ? sums.kind : 'without-redis']++;
       decide({ shortage, allowance: shortage?.allowance ?? allowanceOf(account.state, limits, charge, moment) });
     }
     account.waiting.unshift(...later);
@@ -309,7 +317,7 @@ export class Limiter {
       addDeltas(account.state, account.unsent, 1, { now, date: utcDate() });
       return added;
     } catch {
-      if (!sums.isUp) this.#exchangeSoon(account);
+      if (!canAdd(sums, account)) this.#exchangeSoon(account);
       return undefined;
     }
   }

@@ -5,7 +5,7 @@ import type { RedisLinkOptions } from '../redis/link.ts';
 import { StoreUnreachable } from '../store/store-error.ts';
 import type { MessageRouter } from '../workers/message-router.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
-import { addDeltas, missingUnits, newLimitState, usedOf, type LimitState, type Sums } from './limit-state.ts';
+import { addDeltas, newLimitState, setSums, sumsOf, usedOf, type LimitState, type Sums } from './limit-state.ts';
 import type { Addition, SharedSums, SumsState } from './shared-sums.ts';
 
 /** Accounts in memory. A dropped account starts unused. */
@@ -19,13 +19,19 @@ const RESTORE_TOPIC = 'restore-sums';
 /** Why the store has not added. */
 type SumsFailure = Pick<StoreUnreachable, 'message' | 'code'>;
 
+/** An addition for the store of one connection. Another one may have lost what was added before. */
+interface SentAddition extends Addition {
+  readonly connection: number;
+}
+
 interface SumsResponse {
   readonly state: SumsState;
   readonly results: readonly (Sums | SumsFailure)[];
 }
 
 /**
- * Serves the sums of all workers of one machine, in its primary.
+ * Serves the sums of all workers of one machine, in its primary. While Redis is unavailable, it has the sums of accounts without
+ * a quota in memory.
  * @param openRedis opens the sums in Redis; undefined: they are in memory
  */
 export function serveSums(
@@ -33,6 +39,7 @@ export function serveSums(
   openRedis?: (events: Pick<RedisLinkOptions, 'prepare' | 'onChange'>) => SharedSums,
 ): SharedSums {
   const stateOf = ({ isUp, connection }: SumsState): SumsState => ({ isUp, connection });
+  const memory = new MemorySums();
   const sums: SharedSums =
     openRedis?.({
       prepare: async () => {
@@ -42,9 +49,9 @@ export function serveSums(
       onChange: () => {
         for (const worker of router.ids) router.notify(worker, STATE_TOPIC, stateOf(sums));
       },
-    }) ?? new MemorySums();
-  router.on(ADD_TOPIC, async (additions: readonly Addition[]): Promise<SumsResponse> => {
-    const results = await Promise.all(additions.map((addition) => addTo(sums, addition)));
+    }) ?? memory;
+  router.on(ADD_TOPIC, async (additions: readonly SentAddition[]): Promise<SumsResponse> => {
+    const results = await Promise.all(additions.map((addition) => addTo(sums, memory, addition)));
     return { state: stateOf(sums), results };
   });
   router.on(STATE_TOPIC, async (timeoutMs: number): Promise<SumsState> => {
@@ -54,12 +61,19 @@ export function serveSums(
   return sums;
 }
 
-async function addTo(sums: SharedSums, addition: Addition): Promise<Sums | SumsFailure> {
+async function addTo(sums: SharedSums, memory: MemorySums, addition: SentAddition): Promise<Sums | SumsFailure> {
+  const { account, hasQuota, connection } = addition;
+  const isCurrent = connection === sums.connection;
+  if (!hasQuota && !(isCurrent && sums.isUp)) return memory.add(addition);
+  // The worker does not know that the store may have lost its units: it raises the sums first.
+  if (!isCurrent) return { message: 'the connection to the store is another one', code: 'ERR' };
   try {
-    return await sums.add(addition);
+    const added = await sums.add(addition);
+    if (!hasQuota) memory.set(account, added);
+    return added;
   } catch (error) {
     if (!(error instanceof StoreUnreachable)) throw error;
-    return { message: error.message, code: error.code };
+    return hasQuota ? { message: error.message, code: error.code } : memory.add(addition);
   }
 }
 
@@ -70,24 +84,30 @@ class MemorySums implements SharedSums {
   readonly connection = 1;
   readonly #states = new LRUCache<string, LimitState>(maxEntries(MAX_ACCOUNTS));
 
+  /** Replaces the sums of an account. */
+  set(account: string, sums: Sums): void {
+    setSums(this.#stateOf(account), sums, clock.now());
+  }
+
   add({ account, deltas, conditional, date }: Addition): Promise<Sums> {
     const now = clock.now();
-    const state = this.#states.get(account) ?? newLimitState();
-    this.#states.set(account, state);
+    const state = this.#stateOf(account);
     addDeltas(state, deltas, 1, { now, date });
     const maxSums = [...(conditional?.maxSums.values() ?? [])];
     const isAdded = maxSums.every(({ limit, max }) => usedOf(state, limit, now) <= max);
     if (conditional !== undefined && isAdded) addDeltas(state, conditional.deltas, 1, { now, date });
-    const { day, dayUsed, month, monthUsed } = state;
-    const missing = [...deltas.buckets].map(
-      ([method, { perSecond }]) => [method, missingUnits(state, { method, perSecond }, now)] as const,
-    );
-    return Promise.resolve({ day, dayUsed, month, monthUsed, missing: new Map(missing), isAdded });
+    return Promise.resolve({ ...sumsOf(state, deltas, now), isAdded });
+  }
+
+  #stateOf(account: string): LimitState {
+    const state = this.#states.get(account) ?? newLimitState();
+    this.#states.set(account, state);
+    return state;
   }
 }
 
 interface UnsentAddition {
-  readonly addition: Addition;
+  readonly addition: SentAddition;
   readonly resolve: (sums: Sums) => void;
   readonly reject: (error: Error) => void;
 }
@@ -130,12 +150,17 @@ export class MachineSums implements SharedSums {
     return this.#state.isUp && this.#link.hasJoined;
   }
 
+  get addsRates(): boolean {
+    return this.#link.hasJoined;
+  }
+
   get connection(): number {
     return this.#state.connection;
   }
 
   /** Additions of one turn share a message, which costs the primary more than an addition. */
-  add(addition: Addition): Promise<Sums> {
+  add(unsent: Addition): Promise<Sums> {
+    const addition = { ...unsent, connection: this.connection };
     return new Promise((resolve, reject) => {
       if (this.#unsent.push({ addition, resolve, reject }) === 1) queueMicrotask(() => void this.#send());
     });

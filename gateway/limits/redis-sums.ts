@@ -4,7 +4,7 @@ import type { RedisClient } from '../redis/client.ts';
 import { isRedisError, redisErrorCode, RedisLink, type RedisLinkOptions } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { storeUnreachable } from '../store/store-error.ts';
-import { missingUnits, rateName, type Sums } from './limit-state.ts';
+import { rateName, type Sums } from './limit-state.ts';
 import type { Addition, SharedSums } from './shared-sums.ts';
 
 /**
@@ -135,7 +135,7 @@ export class RedisSums implements SharedSums {
       ...['month', date.month, date.nextMonth, deltas.monthUsed, leastMonth, more?.monthUsed ?? 0, maxOf('monthly')],
       ...[...deltas.buckets].flatMap(([method, { perSecond, units }]) => [
         ...[method === '' ? '' : `:${method}`, perSecond, units],
-        least === undefined ? 0 : missingUnits(least, { method, perSecond }, clock.now()),
+        least?.missing.get(method) ?? 0,
         ...[more?.buckets.get(method)?.units ?? 0, maxOf(rateName(method))],
       ]),
     )) as [number, string, string, string, string, ...string[]];

@@ -1,5 +1,5 @@
 import type { RedisLink } from '../redis/link.ts';
-import type { ConditionalDeltas, Deltas, LimitState, Sums, UtcDate } from './limit-state.ts';
+import type { ConditionalDeltas, Deltas, KnownSums, Sums, UtcDate } from './limit-state.ts';
 
 /** What one exchange adds to the sums of an account. */
 export interface Addition {
@@ -11,7 +11,7 @@ export interface Addition {
   /** Whether the sums of its periods must last as long as these. */
   readonly hasQuota: boolean;
   /** The sums before are at least these: a store may have lost data. Undefined: they are as stored. */
-  readonly least?: LimitState | undefined;
+  readonly least?: KnownSums | undefined;
   readonly date: UtcDate;
 }
 
@@ -25,6 +25,8 @@ export interface SumsState {
 /** The sums that several processes share, in Redis or in the primary of the workers. It decides nothing. */
 export interface SharedSums extends SumsState {
   readonly kind: 'redis' | 'primary';
+  /** Whether accounts without a quota are added for all workers, also while the store is unavailable. */
+  readonly addsRates?: boolean;
   /**
    * Adds, and returns the new sums of the periods and of the given buckets.
    * @throws StoreUnreachable if the store rejects it or does not respond in time (rejects with it)

@@ -1,4 +1,5 @@
 import type { SlotLease, SlotLeases, SlotPool } from '../admission/slot-lease.ts';
+import { clock } from '../clock/clock.ts';
 import { noLimits, rateOf, type KeyLimits } from '../auth/permissions/key-limits.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { UpstreamLimitsConfig } from '../network-files/network-config.ts';
@@ -23,7 +24,7 @@ interface RateOutcome {
   readonly shortage: object | undefined;
 }
 
-/** What an upstream's limits are shared by. */
+/** Parts with which processes share the limits of an upstream. */
 export interface SharedLimits {
   /** Name of the upstream, unique among all networks. */
   readonly name: string;
@@ -46,31 +47,38 @@ export class UpstreamLimits {
     if (concurrency !== undefined) this.#requests = new RequestSlots(name, leases, concurrency);
   }
 
-  /** Whether a request may be sent, as far as this process knows. */
+  /** Whether a request may be sent, as far as this process knows. Without a slot, those of other workers are requested. */
   hasCapacity(): boolean {
-    return this.hasSlot && this.#rateWaitMs === 0;
+    return this.mayAdmit() && this.#hasSlot;
   }
 
-  /** Whether the requests in flight are fewer than the concurrency. */
-  get hasSlot(): boolean {
-    return this.#requests?.isFull !== true;
-  }
-
-  /** Whether `admit` may permit a request: the upstream has capacity, or requests slots that other workers do not use. */
+  /** Whether `admit` may permit a request: the upstream has capacity, or slots of other workers are requested. */
   mayAdmit(): boolean {
-    return this.#rateWaitMs === 0 && (this.hasSlot || this.#requests?.lease?.requestMore() !== undefined);
+    return this.#rateWaitMs === 0 && (this.#hasSlot || this.#requests?.lease?.requestMore() !== undefined);
   }
 
   /**
-   * Takes a request of the rate for the next `beginRequest`, and requests a slot of other workers if there is none.
-   * @returns undefined: it may begin; else whether it may, when all processes have decided
+   * Takes a slot, of other workers if there is none here, and then a unit of the rate. `endRequest` or `giveBack` must follow.
+   * The promise never rejects.
    */
-  admit(): Promise<boolean> | undefined {
-    return this.hasSlot ? this.#rate?.admit() : this.#admitLater();
+  admit(): boolean | Promise<boolean> {
+    if (!this.#hasSlot) return this.#admitLater();
+    this.#requests?.take();
+    const outcome = this.#rate?.admit() ?? true;
+    return outcome instanceof Promise
+      ? outcome.then((isAdmitted) => this.#decided(isAdmitted))
+      : this.#decided(outcome);
   }
 
+  /** Ends an admitted request that is not sent. */
+  giveBack(): void {
+    this.#rate?.giveBack();
+    this.endRequest();
+  }
+
+  /** Begins a request without admission. */
   beginRequest(): void {
-    this.#rate?.begin();
+    this.#rate?.take();
     this.#requests?.take();
   }
 
@@ -88,13 +96,22 @@ export class UpstreamLimits {
     this.#requests?.lease?.close();
   }
 
+  get #hasSlot(): boolean {
+    return this.#requests?.isFull !== true;
+  }
+
   get #rateWaitMs(): number {
     return this.#rate?.waitMs ?? 0;
   }
 
+  #decided(isAdmitted: boolean): boolean {
+    if (!isAdmitted) this.endRequest();
+    return isAdmitted;
+  }
+
   async #admitLater(): Promise<boolean> {
     await this.#requests?.requestMore();
-    return this.hasSlot && (await this.#rate?.admit()) !== false;
+    return this.#hasSlot && this.admit();
   }
 }
 
@@ -102,35 +119,48 @@ export class UpstreamLimits {
 class RequestRate {
   readonly #limiter: RequestLimiter;
   readonly #limits: KeyLimits;
+  /** Time in which a unit returns. */
+  readonly #unitMs: number;
   readonly #maxWaitMs: number;
-  /** Requests that the rate has admitted and that have not begun. */
-  #admitted = 0;
+  /** Units of requests that were not sent, for the next ones. */
+  #returned = 0;
+  /** Time, by clock.now(), from which the bucket may have them again: then they would count twice. */
+  #returnedUntil = -Infinity;
 
   constructor(name: string, limiter: RequestLimiter, perSecond: number, burst = Math.max(1, perSecond)) {
     this.#limiter = limiter;
     this.#limits = { ...noLimits(`upstream:${name}`), isCharged: true, rate: rateOf(perSecond, burst) };
-    this.#maxWaitMs = (burst / perSecond) * 1_000;
+    this.#unitMs = 1_000 / perSecond;
+    this.#maxWaitMs = burst * this.#unitMs;
   }
 
   get waitMs(): number {
-    return this.#limiter.waitMs(this.#limits);
+    return this.#hasReturned ? 0 : this.#limiter.waitMs(this.#limits);
   }
 
-  admit(): Promise<boolean> | undefined {
+  admit(): boolean | Promise<boolean> {
+    if (this.#hasReturned) {
+      this.#returned--;
+      return true;
+    }
     const outcome = this.#limiter.charge(this.#limits, oneRequest);
-    if (outcome instanceof Promise) return outcome.then((decided) => this.#note(decided));
-    return this.#note(outcome) ? undefined : Promise.resolve(false);
+    return outcome instanceof Promise
+      ? outcome.then(({ shortage }) => shortage === undefined)
+      : outcome.shortage === undefined;
+  }
+
+  giveBack(): void {
+    this.#returned = this.#hasReturned ? this.#returned + 1 : 1;
+    this.#returnedUntil = clock.now() + this.#unitMs;
   }
 
   /** Requests that were not admitted, such as polls, exceed the rate by one burst at most: that bounds the delay for callers. */
-  begin(): void {
-    if (this.#admitted > 0) this.#admitted--;
-    else if (this.waitMs <= this.#maxWaitMs) this.#limiter.take(this.#limits, oneRequest);
+  take(): void {
+    if (this.#limiter.waitMs(this.#limits) <= this.#maxWaitMs) this.#limiter.take(this.#limits, oneRequest);
   }
 
-  #note({ shortage }: RateOutcome): boolean {
-    if (shortage === undefined) this.#admitted++;
-    return shortage === undefined;
+  get #hasReturned(): boolean {
+    return this.#returned > 0 && clock.now() < this.#returnedUntil;
   }
 }
 

@@ -95,6 +95,8 @@ export interface SendOptions extends TurnTaker {
   startedAt?: number | undefined;
   /** Request to flow; undefined: the result is collected. */
   readonly flow?: FlowRequest | undefined;
+  /** Whether the request has a slot and a unit of the upstream's limits. */
+  readonly isAdmitted?: boolean;
 }
 
 /** How a large result may be passed on to the caller while it arrives. */
@@ -201,10 +203,20 @@ export class Upstream {
    * @throws UpstreamFailure, Cancelled (rejects with it)
    */
   async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse | FlowingResponse> {
-    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch, batchedGroup } = options;
-    if (cancellation?.isCancelled === true) throw new Cancelled();
+    const {
+      deadline,
+      timeoutMs = this.timeoutMs,
+      cancellation,
+      clientBatch,
+      batchedGroup,
+      isAdmitted = false,
+    } = options;
+    if (cancellation?.isCancelled === true) {
+      if (isAdmitted) this.limits?.giveBack();
+      throw new Cancelled();
+    }
     const sentAt = clock.now();
-    this.limits?.beginRequest();
+    if (!isAdmitted) this.limits?.beginRequest();
     this.inFlight++;
     let rest: BodyRest | undefined;
     try {
@@ -412,7 +424,7 @@ export class Upstream {
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
   tryAcquireCall(now: number): boolean {
-    if (this.limits?.hasCapacity() === false || this.circuit.pauseMs(now) !== undefined) return false;
+    if (this.limits?.mayAdmit() === false || this.circuit.pauseMs(now) !== undefined) return false;
     return this.circuit.isClosed || this.circuit.tryBeginTrial(now);
   }
 

@@ -57,7 +57,7 @@ export class Primary {
   readonly #ports = new SharedPorts();
   readonly #running = new Map<number, RunningWorker>();
   #lastId = 0;
-  readonly #timer: Timer;
+  #timer: Timer | undefined;
   /** The places without a worker, by the runs of their last ones. */
   #vacant: WorkerRun[] = [];
   #lastStartAt = -Infinity;
@@ -82,9 +82,6 @@ export class Primary {
       for (const worker of this.router.ids) this.router.notify(worker, 'log-level', level);
     });
     this.router.on('workers', () => ({ running: this.running, ends: this.ends }));
-    this.#timer = clock.setInterval(() => {
-      this.#check();
-    }, ALIVE_INTERVAL_MS);
   }
 
   /** Workers that listen. */
@@ -97,6 +94,9 @@ export class Primary {
    * @returns the exit code of the first worker if it ends before, else 0 when it listens
    */
   async start(): Promise<number> {
+    this.#timer = clock.setInterval(() => {
+      this.#check();
+    }, ALIVE_INTERVAL_MS);
     const code = await new Promise<number>((resolve) => {
       this.#onReady = () => {
         resolve(0);

@@ -201,6 +201,14 @@ describe('a start', () => {
     });
   });
 
+  it('of several workers with an invalid REDIS_URL ends with one line', async () => {
+    place.withNetworks({ base });
+    const { code, stdout, stderr } = await place.spawn(['start'], { PORT: '0', REDIS_URL: 'nonsense', WORKERS: '2' })
+      .ended;
+    expect([code, stdout]).toEqual([78, '']);
+    expect(stderr).toMatch(/^REDIS_URL: expected redis:.*\n$/);
+  });
+
   it('that fails halfway ends with an exit code other than 0, and stops its local chain', async () => {
     place.withNetworks({ mine });
     mkdirSync(join(place.folder, '.gatehouse/development-key'), { recursive: true });

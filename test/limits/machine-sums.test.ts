@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import { noLimits, rateOf, type KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
-import type { Charge } from '../../gateway/limits/limit-state.ts';
+import type { Charge, Sums } from '../../gateway/limits/limit-state.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
 import { MachineSums, serveSums } from '../../gateway/limits/machine-sums.ts';
+import type { Addition } from '../../gateway/limits/shared-sums.ts';
+import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { simulateTime } from '../support/simulate-time.ts';
 import { linkedWorkers } from '../workers/linked-workers.ts';
 
@@ -92,6 +94,50 @@ it('eight workers that know a quota, and are charged in turn, serve it to the la
   let taken = await chargeInTurn(limiters, limits, 8);
   for (let call = 0; call < 2_000; call++) taken += await chargeInTurn(limiters, limits, 8);
   expect(taken).toBe(1_000);
+});
+
+it('a worker that does not know the new connection to Redis adds nothing to a quota before it has raised it', async () => {
+  const { workers, links } = await linkedWorkers(1);
+  let used = 0;
+  const redis = {
+    ...{ kind: 'redis' as const, isUp: true, connection: 1 },
+    add: ({ deltas, conditional, least, date: { day, month } }: Addition): Promise<Sums> => {
+      const before = Math.max(used, least?.dayUsed ?? 0) + deltas.dayUsed;
+      const isAdded = [...(conditional?.maxSums.values() ?? [])].every(({ max }) => before <= max);
+      used = before + (isAdded ? (conditional?.deltas.dayUsed ?? 0) : 0);
+      return Promise.resolve({ day, dayUsed: used, month, monthUsed: used, missing: new Map(), isAdded });
+    },
+  };
+  let events: Parameters<NonNullable<Parameters<typeof serveSums>[1]>>[0] = {};
+  serveSums(workers.router, (given) => {
+    events = given;
+    return redis;
+  });
+  const [link] = links as [WorkerLink];
+  const limiter: Limiter = new Limiter({
+    sums: new MachineSums(link, { kind: 'redis', restore: () => limiter.restore() }),
+    shouldServeWithoutRedis: true,
+  });
+  await limiter.waitUntilReady(10);
+  const limits = limitsOf({ daily: 60 });
+  expect(await chargeInTurn([limiter], limits, 50)).toBe(50);
+  // Redis returns empty, while the event loop of the worker is blocked.
+  Object.assign(redis, { isUp: false, connection: 3 });
+  used = 0;
+  workers.stop(1);
+  events.onChange?.();
+  const late = chargeInTurn([limiter], limits, 1);
+  await time().advance(20);
+  const prepared = events.prepare?.({} as never);
+  workers.go(1);
+  await time().advance(0);
+  expect(await late).toBe(1);
+  await prepared;
+  redis.isUp = true;
+  events.onChange?.();
+  await time().advance(200);
+  expect(await chargeInTurn([limiter], limits, 100)).toBe(9);
+  expect(used).toBe(60);
 });
 
 it('far from its limits, an account costs ten messages per second and worker', async () => {

@@ -6,9 +6,10 @@ import {
   limitsOf,
   missingUnits,
   newLimitState,
+  sumsOf,
   type Deltas,
+  type KnownSums,
   type Limit,
-  type LimitState,
   type Sums,
   type UtcDate,
 } from '../../gateway/limits/limit-state.ts';
@@ -48,7 +49,7 @@ function deltasOf(units: number, { day, month }: UtcDate, buckets: Deltas['bucke
   return { day, dayUsed: units, month, monthUsed: units, buckets };
 }
 
-function add(account: string, deltas: Deltas, date: UtcDate, least?: LimitState): Promise<Sums> {
+function add(account: string, deltas: Deltas, date: UtcDate, least?: KnownSums): Promise<Sums> {
   return sums.add({ account, deltas, hasQuota: true, least, date });
 }
 
@@ -137,8 +138,9 @@ it('a Redis that lost data has what a gateway has counted, and nothing twice', a
   const buckets = new Map([['', { units: 2, perSecond }]]);
   const counted = newLimitState();
   addDeltas(counted, deltasOf(9, date, buckets), 1, { now: 0, date });
+  const none = deltasOf(0, date, new Map([['', { units: 0, perSecond }]]));
   for (const time of ['first', 'second']) {
-    const found = await add('lost', deltasOf(0, date, new Map([['', { units: 0, perSecond }]])), date, counted);
+    const found = await add('lost', none, date, sumsOf(counted, none, 0));
     expect([time, found.dayUsed, Math.round(found.missing.get('') ?? 0)]).toEqual([time, 9, 2]);
   }
 });

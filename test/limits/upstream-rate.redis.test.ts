@@ -28,8 +28,8 @@ it('the rate of an upstream is of all gateways with one Redis, with their polls'
   const served = statuses.filter((status) => status === 200).length;
   const own = node.calls.filter(({ method }) => method !== 'eth_getStorageAt').length;
   expect(new Set(statuses)).toEqual(new Set([200, 503]));
-  // What each gateway takes by itself in 100 ms of the burst is a sixteenth of what is left.
-  expect(served).toBeLessThanOrEqual(30 + 3);
+  // 100 ms of the rate are less than a request, so that Redis decides each.
+  expect(served).toBeLessThanOrEqual(30);
   expect(served + own).toBeGreaterThanOrEqual(30);
   // Each gateway exchanges what it has taken by itself within 100 ms.
   await eventually(async () => Number(await redis.cli('HGET', 'gatehouse:limit:upstream:test/node', 'missing')) >= 29);

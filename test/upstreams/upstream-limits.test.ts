@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
 import { MachineSums, serveSums } from '../../gateway/limits/machine-sums.ts';
+import type { SharedSums } from '../../gateway/limits/shared-sums.ts';
 import type { UpstreamLimitsConfig } from '../../gateway/network-files/network-config.ts';
+import { StoreUnreachable } from '../../gateway/store/store-error.ts';
 import { UpstreamLimits } from '../../gateway/upstreams/upstream-limits.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import { WorkerSlots } from '../../gateway/workers/worker-slots.ts';
@@ -31,27 +33,37 @@ it('tokens for requests of the gateway itself are restored within the time of tw
   expect(limits.hasCapacity()).toBe(true);
 });
 
-it('a request that was admitted and not sent is the next one that is sent', () => {
-  const limits = new UpstreamLimits({ perSecond: 0.001, burst: 2 }, ownLimits());
-  expect(limits.admit()).toBeUndefined();
-  limits.beginRequest();
-  expect(limits.admit()).toBeUndefined();
+it('a request that was admitted and not sent leaves its slot and its unit of the rate to the next one', () => {
+  const limits = new UpstreamLimits({ perSecond: 0.001, burst: 2, concurrency: 1 }, ownLimits());
+  expect(limits.admit()).toBe(true);
+  limits.endRequest();
+  expect(limits.admit()).toBe(true);
   expect(limits.hasCapacity()).toBe(false);
-  limits.beginRequest();
-  limits.beginRequest();
-  expect(limits.waitMs).toBeCloseTo(2_000_000, -1);
+  limits.giveBack();
+  expect(limits.admit()).toBe(true);
+  limits.endRequest();
+  expect(limits.admit()).toBe(false);
+});
+
+it('a unit that was not sent is not added to a bucket that is full again', async () => {
+  const limits = new UpstreamLimits({ perSecond: 1, burst: 2 }, ownLimits());
+  expect(limits.admit()).toBe(true);
+  limits.giveBack();
+  await time().advance(2_000);
+  expect([limits.admit(), limits.admit(), limits.admit()]).toEqual([true, true, false]);
 });
 
 describe('of several workers together', () => {
   async function open(
     count: number,
     config: UpstreamLimitsConfig,
+    openRedis?: () => SharedSums,
   ): Promise<{ readonly workers: LinkedWorkers; readonly all: readonly UpstreamLimits[] }> {
     const { workers, links } = await linkedWorkers(count);
     new MachineSlots(workers.router, count).serve();
-    serveSums(workers.router);
+    serveSums(workers.router, openRedis);
     const all = links.map((link) => {
-      const sums = new MachineSums(link, { kind: 'primary', restore: () => Promise.resolve() });
+      const sums = new MachineSums(link, { kind: openRedis?.().kind ?? 'primary', restore: () => Promise.resolve() });
       const limiter = new Limiter({ sums, shouldServeWithoutRedis: true });
       return new UpstreamLimits(config, { name: 'main/node', limiter, leases: new WorkerSlots(link) });
     });
@@ -60,12 +72,7 @@ describe('of several workers together', () => {
 
   /** Sends a request if the limits permit it. */
   async function sendOne(limits: UpstreamLimits): Promise<boolean> {
-    while (limits.mayAdmit()) {
-      const admission = limits.admit();
-      if (admission !== undefined && (!(await admission) || !limits.hasSlot)) continue;
-      limits.beginRequest();
-      return true;
-    }
+    while (limits.mayAdmit()) if (await limits.admit()) return true;
     return false;
   }
 
@@ -93,6 +100,28 @@ describe('of several workers together', () => {
     const { all } = await open(2, { concurrency: 3, perSecond: 10, burst: 40 });
     const [one, other] = all as [UpstreamLimits, UpstreamLimits];
     expect((await send(one, 9)) + (await send(other, 9))).toBe(3);
+  });
+
+  it('calls that find no slot use nothing of the rate', async () => {
+    const { all } = await open(1, { concurrency: 4, perSecond: 0.001, burst: 50 });
+    const [one] = all as [UpstreamLimits];
+    expect(await send(one, 30)).toBe(4);
+    let sent = 4;
+    for (let count = 4; count > 0; sent += count) {
+      for (let ended = 0; ended < count; ended++) one.endRequest();
+      count = await send(one, 10);
+    }
+    expect(sent).toBe(50);
+  });
+
+  it('the burst is of all workers while Redis is unavailable', async () => {
+    const add = (): Promise<never> => Promise.reject(new StoreUnreachable('Redis is unavailable', 'ERR'));
+    const { all } = await open(4, { perSecond: 0.001, burst: 10 }, () => ({
+      ...{ kind: 'redis', isUp: false, connection: 1, add },
+    }));
+    let sent = 0;
+    for (const limits of all) sent += await send(limits, 40);
+    expect(sent).toBe(10);
   });
 
   it('the burst can be used by one worker', async () => {

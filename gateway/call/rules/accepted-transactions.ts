@@ -52,7 +52,7 @@ async function pendingCount(
   call.cancellation?.add(cancellation);
   if (call.cancellation?.isCancelled === true) cancellation.cancel();
   try {
-    const pending = sendToAll(call, usable, cancellation);
+    const pending = await sendToAll(call, usable, cancellation);
     const counts: bigint[] = [];
     let until = Infinity;
     for (;;) {

@@ -138,13 +138,9 @@ async function send(call: Call, pending: Set<Sent>): Promise<number> {
   const selected = selectAll(call, clock.now());
   const free = selected.filter((upstream) => sent.unfinishedAt(upstream) < MAX_UNFINISHED);
   const count = Math.max(0, (rules.failsafe?.maxAttempts ?? Infinity) - attempts);
-  const upstreams: Upstream[] = [];
-  for (const upstream of (free.length > 0 ? free : selected).slice(0, count)) {
-    const admission = upstream.limits?.admit();
-    if (admission === undefined || (await admission)) upstreams.push(upstream);
-  }
-  for (const one of sendToAll(call, upstreams, call.cancellation)) pending.add(one);
-  return upstreams.length;
+  const all = await sendToAll(call, (free.length > 0 ? free : selected).slice(0, count), call.cancellation);
+  for (const one of all) pending.add(one);
+  return all.size;
 }
 
 /** The time by which the pending upstreams usually respond, by clock.now(). -Infinity: none is pending. */
