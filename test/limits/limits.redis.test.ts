@@ -145,7 +145,7 @@ describe.each(['redis', 'memory'])('limits, counted in %s', (kind) => {
     const over = await one.send(storage);
     expect([over.status, ...rateHeaders(over).slice(0, 2)]).toEqual([429, '3', '0']);
     // A rejection has those of the limit that rejects: the rate of the key has no unit either.
-    await one.setPermissions({ rate: '0.001', burst: '1', daily: '100' });
+    await one.setPermissions({ rate: '0.02', burst: '1', daily: '100' });
     expect((await one.send(receipt)).status).toBe(200);
     expect(await headersOf(one.send(receipt))).toEqual(['1', '0']);
     await one.setPermissions({ daily: '2' });
