@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { clock } from '../../clock/clock.ts';
 import { waitForIdleBacklog } from '../../event-loop/idle-backlog.ts';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { WorkerPorts } from '../../workers/worker-ports.ts';
@@ -17,6 +18,11 @@ import { ClientConnections } from './client-connections.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
+/**
+ * Owner of the event-loop time for late requests, of which Node reports many at once. Bounds the attack `unfinished heads of tiny
+ * headers`.
+ */
+const LATE_REQUESTS = 'late requests';
 const HEADERS_TIMEOUT_MS = 10_000;
 /**
  * Maximum number of headers, as of other proxies: Envoy 100, HAProxy 101, Apache 100. Node keeps an object for each name and
@@ -88,7 +94,7 @@ export async function listen(
       keepAliveTimeout: 0,
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
-      // Each check rejects all late requests at once: shorter than Node's 30 s. Bounds the attack `unfinished heads of tiny headers`.
+      // Node's default is 30 s.
       connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
       requireHostHeader: false,
     },
@@ -107,11 +113,18 @@ export async function listen(
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const { last, responses } = connectionOf(socket);
     const [oldest] = responses;
+    const reject = (): void => {
+      // Its request has arrived meanwhile: the rejection would be a part of the response, or follow it.
+      if (responses[0] !== oldest || oldest?.headersSent === true) socket.destroy();
+      // A socket that is not writable has been rejected already.
+      else if (socket.writable) rejectSocket(socket, httpRejection(error), nextRequestId());
+    };
     // The body of the ambiguous request cannot be read. Its response closes the connection.
     if (last?.headersSent === true) last.end();
-    else if (error.code === 'ECONNRESET' || oldest?.headersSent === true) socket.destroy();
-    // A socket that is not writable has been rejected already.
-    else if (socket.writable) rejectSocket(socket, httpRejection(error), nextRequestId());
+    else if (error.code === 'ECONNRESET') socket.destroy();
+    else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || turnBudget.mayRun(LATE_REQUESTS))
+      turnBudget.run(LATE_REQUESTS, reject);
+    else turnBudget.wait(LATE_REQUESTS, turnBudget.run.bind(turnBudget, LATE_REQUESTS, reject));
   });
   server.on('connect', ({ socket }) => {
     if (connectionOf(socket).last !== undefined) return;

@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
+import { turnBudget } from '../../../gateway/event-loop/turn-budget.ts';
 import { slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -45,6 +46,16 @@ async function callsInFlight(): Promise<number> {
 
 describe('a request that arrives too slowly is ended', () => {
   const tooSlow = errorText(-32600, 'the request took too long to arrive');
+
+  it('with 408, in several turns of the event loop if many are late at once', async () => {
+    const waits = vi.spyOn(turnBudget, 'wait');
+    onTestFinished(() => {
+      waits.mockRestore();
+    });
+    const late = await Promise.all(Array.from({ length: 600 }, () => open(`POST ${path} HTTP/1.1\r\n`)));
+    for (const connection of late) expect((await connection.response()).status).toBe(408);
+    expect(waits.mock.calls.some(([owner]) => owner === 'late requests')).toBe(true);
+  });
 
   it.each([
     ['its body stops', () => `${head(`POST ${path}`, { 'content-length': 1_000 })}{"jsonrpc"`],
