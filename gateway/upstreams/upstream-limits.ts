@@ -122,7 +122,7 @@ class RequestRate {
     return this.#note(outcome) ? undefined : Promise.resolve(false);
   }
 
-  /** Requests that were not admitted, such as polls, exceed the rate by one burst at most: that bounds the delay for callers. */
+  /** Requests that were not admitted, such as polls and lookups of pending counts, exceed the rate by one burst at most: that bounds the delay for callers. */
   begin(): void {
     if (this.#admitted > 0) this.#admitted--;
     else if (this.waitMs <= this.#maxWaitMs) this.#limiter.take(this.#limits, oneRequest);
