@@ -109,6 +109,7 @@ export function parseQuantity(value: unknown): bigint | undefined {
   return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value) ? BigInt(value) : undefined;
 }
 
-function isHash(value: unknown): value is string {
+/** Whether a value is a hash, or a topic: 32 bytes in hexadecimal. */
+export function isHash(value: unknown): value is string {
   return typeof value === 'string' && HASH.test(value);
 }

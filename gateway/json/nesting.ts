@@ -27,7 +27,7 @@ export function exceeds(bytes: Buffer, { depth, values, nameBytes = Infinity }: 
     if (length > depth) for (let at = 0; at < length; at++) if (((bytes[at] as number) & BRACKET_BITS) === OPEN) open++;
     if (open <= depth) return false;
   }
-  // The outermost value is neither.
+  // The outermost value is no member and no element.
   const reader = new JsonReader(bytes, { maxDepth: depth, maxValues: values + 1, maxNameBytes: nameBytes });
   try {
     reader.skipSpace();

@@ -1,6 +1,7 @@
 import { beyondBound, RpcError } from '../jsonrpc/errors.ts';
 import type { VerifyLevel } from '../network-files/options/verify-option.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
+import { isHash } from '../chain/header.ts';
 import { countValues, parseLogFilter, sizeOf, type FilterParams, type LogFilter } from '../chain/logs/log-filter.ts';
 
 /** Parsed parameters of `eth_subscribe`. */
@@ -72,13 +73,13 @@ function parseSubscriptionFilter(filter: FilterParams, valuesMax: number): LogFi
 /** @param filter `{ transactionHashes }`, as in geth */
 function parseHashes(filter: unknown): ReadonlySet<string> {
   const hashes = (filter as { readonly transactionHashes?: unknown } | null | undefined)?.transactionHashes ?? [];
-  const isValid = Array.isArray(hashes) && hashes.every((hash) => /^0x[0-9a-f]{64}$/i.test(String(hash)));
+  const isValid = Array.isArray(hashes) && hashes.every(isHash);
   if (typeof filter === 'boolean' || !isValid || hashes.length > MAX_HASHES)
     throw new RpcError(
       'invalid-params',
       `invalid params: filter: expected transactionHashes with at most ${MAX_HASHES} hashes`,
     );
-  return new Set(hashes.map((hash) => String(hash).toLowerCase()));
+  return new Set(hashes.map((hash) => hash.toLowerCase()));
 }
 
 /** geth's error text (rpc/errors.go, `subscriptionNotFoundError`). */

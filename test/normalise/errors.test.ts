@@ -132,6 +132,7 @@ describe('a rate limit with a waiting time sets retryAfterMs', () => {
   it.each([
     [{ rate: { allowed_rps: 50, backoff_seconds: 30 } }, 'request rate exceeded', 30_000],
     [{ rate: { backoff_seconds: 0 } }, 'request rate exceeded', undefined],
+    [{ rate: { backoff_seconds: { toString: 1 } } }, 'request rate exceeded', undefined],
     [{ try_again_in: '1s' }, 'request rate exceeded', 1_000],
     [{ try_again_in: '250ms' }, 'request rate exceeded', 250],
     [{ try_again_in: 'later' }, 'request rate exceeded', undefined],

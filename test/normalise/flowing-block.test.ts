@@ -170,6 +170,19 @@ it('a field after the transactions that was there before is an upstream failure'
   expect(flow(splitAt(Buffer.from(text), text.indexOf('[{') + 5)).failure).toBe('malformed');
 });
 
+it('a field after the transactions that JSON.stringify would move is an upstream failure', () => {
+  const text = JSON.stringify({ ...header, transactions: two }).replace(/}$/, ',"7":1}');
+  expect(flow(splitAt(Buffer.from(text), text.indexOf('[{') + 5)).failure).toBe('malformed');
+});
+
+it('a block with bytes before its transactions that are not UTF-8 is collected', () => {
+  const bytes = Buffer.from(JSON.stringify({ note: '~', ...header, totalDifficulty: '0x1', transactions: two }));
+  const start = bytes.indexOf('[{') + 5;
+  expect(flow(splitAt(bytes, start)).text).toBe(bytes.toString());
+  bytes[bytes.indexOf('~')] = 0xff;
+  expect(flow(splitAt(bytes, start)).failure).toBe('collected');
+});
+
 it('only a block with whole transactions flows', () => {
   expect(
     [

@@ -89,14 +89,16 @@ describe('transactionReceipts', () => {
     expect(some).toEqual([[receipts(next)[1]]]);
   });
 
-  it.each([[true], [{ transactionHashes: ['0x12'] }], [{ transactionHashes: Array(201).fill(hashOf('x')) }]])(
-    'the filter %j is rejected',
-    async (filter) => {
-      const { error } = await subscriber.call('eth_subscribe', ['transactionReceipts', filter]);
-      expect(error).toEqual({
-        code: -32602,
-        message: 'invalid params: filter: expected transactionHashes with at most 200 hashes',
-      });
-    },
-  );
+  it.each([
+    [true],
+    [{ transactionHashes: ['0x12'] }],
+    [{ transactionHashes: [{ toString: 1 }] }],
+    [{ transactionHashes: Array(201).fill(hashOf('x')) }],
+  ])('the filter %j is rejected', async (filter) => {
+    const { error } = await subscriber.call('eth_subscribe', ['transactionReceipts', filter]);
+    expect(error).toEqual({
+      code: -32602,
+      message: 'invalid params: filter: expected transactionHashes with at most 200 hashes',
+    });
+  });
 });

@@ -47,6 +47,7 @@ function valueAt(data: unknown, path: readonly string[]): unknown {
 
 /** Parses seconds, or a number with a unit. Zero is not a hint. */
 function parseDurationMs(value: unknown): number | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
   const { amount, unit = 's' } = /^(?<amount>\d+(?:\.\d+)?) ?(?<unit>ms|m|s)?/.exec(String(value))?.groups ?? {};
   if (amount === undefined) return undefined;
   const ms = Number(amount) * { ms: 1, s: SECOND_MS, m: 60 * SECOND_MS }[unit as 'ms' | 's' | 'm'];

@@ -6,6 +6,18 @@ import { isQuantity, isRounded, normaliseQuantity, withAllDigits, withHexNumbers
 
 type JsonObject = Record<string, unknown>;
 
+/** Longer texts are not parsed again: that is one step. Long lists come in parts. */
+const MAX_PARSED_AGAIN_CHARS = 262_144;
+
+/** A value after `completeExactly`. */
+interface CompletedValue {
+  readonly status: ObjectStatus;
+  /** The given value, or another one with the quantities that JSON.parse has rounded. */
+  readonly value: unknown;
+  /** JSON of a completed value, if it has numbers that lose digits when they are parsed. */
+  readonly text: string | undefined;
+}
+
 /** Error that is thrown if a quantity must be read from the JSON text. Created once, because its stack is not needed. */
 const roundedQuantity = new Error('rounded quantity');
 
@@ -21,18 +33,6 @@ export function completeResult(object: JsonObject, shape: ObjectShape): ObjectSt
   for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
   const status = applyObjectRule(shape.type, object);
   return isCompleted && status === 'fits' ? 'completed' : status;
-}
-
-/** Longer texts are not parsed again: that is one step. Long lists come in parts. */
-const MAX_PARSED_AGAIN_CHARS = 262_144;
-
-/** A value after `completeExactly`. */
-interface CompletedValue {
-  readonly status: ObjectStatus;
-  /** The given value, or another one with the quantities that JSON.parse has rounded. */
-  readonly value: unknown;
-  /** JSON of a completed value, if it has numbers that lose digits when they are parsed. */
-  readonly text: string | undefined;
 }
 
 /**

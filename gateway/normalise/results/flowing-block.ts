@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
 import { ValueEnd } from '../../json/value-end.ts';
 import type { MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
@@ -86,7 +87,7 @@ export class FlowingBlock implements ResultReader {
   /** @throws UpstreamFailure if the block must be collected: its first bytes have no transactions, or must be changed */
   #readHead(chunk: Buffer): Buffer {
     const head = headIn(chunk, Buffer.from(this.#listField));
-    if (head === undefined) throw malformed('the block must be collected');
+    if (head === undefined || !isUtf8(head)) throw malformed('the block must be collected');
     const { value, completed } = this.#complete(`${head.toString()}${HEAD_END}`, [], (object, shape) =>
       checkObject({ ...this.#method, shape }, this.#params, object),
     );
@@ -110,7 +111,10 @@ export class FlowingBlock implements ResultReader {
     const fill = this.#shape.fill.filter((name) => !this.#names.includes(name));
     const { value, completed } = this.#complete(`${TAIL_START}${tail.toString()}`, fill, completeResult);
     for (const name of this.#names) if (name in value) throw malformed('the block has a field twice');
-    return completed === undefined ? tail : Buffer.from(completed.slice(TAIL_START.length));
+    if (completed === undefined) return tail;
+    // JSON.stringify writes names that are integers first.
+    if (!completed.startsWith(TAIL_START)) throw malformed('the block has a field whose name is a number');
+    return Buffer.from(completed.slice(TAIL_START.length));
   }
 
   /** @returns `completed`: as JSON, if it had to be changed @throws UpstreamFailure */

@@ -1,6 +1,6 @@
 import { clock } from '../../clock/clock.ts';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import type { Header } from '../../chain/header.ts';
+import { isHash, type Header } from '../../chain/header.ts';
 import type { RangePart } from '../../upstreams/range-part.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { parseResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
@@ -29,7 +29,6 @@ const MAX_DIFFERENCE_MS = 3_000;
 const MAX_DIFFERENT_BLOCKS = 3;
 /** The bloom filters of a chain are ignored for this time, then checked again. */
 const CHECK_OFF_MS = 600_000;
-const HASH = /^0x[0-9a-f]{64}$/i;
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
 const MAX_TOPICS = 4;
 /**
@@ -236,8 +235,4 @@ function parseLog(value: unknown): EventLog | undefined {
   if (typeof address !== 'string' || !ADDRESS.test(address)) return undefined;
   if (!Array.isArray(topics) || topics.length > MAX_TOPICS || !topics.every(isHash)) return undefined;
   return { ...value, address: address.toLowerCase(), topics: topics.map((topic) => topic.toLowerCase()) };
-}
-
-function isHash(value: unknown): value is string {
-  return typeof value === 'string' && HASH.test(value);
 }

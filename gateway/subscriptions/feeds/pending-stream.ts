@@ -1,3 +1,4 @@
+import { isHash } from '../../chain/header.ts';
 import { clock, type Timer } from '../../clock/clock.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
 
@@ -28,11 +29,6 @@ export interface PendingStream {
 const POLL_INTERVAL_MS = 500;
 /** Maximum hashes of one poll. */
 const MAX_HASHES = 10_000;
-
-/** Other values are not retained. */
-function isHash(value: unknown): value is string {
-  return typeof value === 'string' && value.length === 66 && /^0x[0-9a-f]{64}$/i.test(value);
-}
 
 /** Streams pending transactions from one upstream: over its WebSocket, or else from a filter at the upstream that it polls. */
 export async function openPendingStream(source: PendingSource, events: StreamEvents): Promise<PendingStream> {

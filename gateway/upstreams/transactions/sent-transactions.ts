@@ -253,21 +253,20 @@ function noReceipt(message: string, hash: string): UpstreamResponse {
   return { kind: 'error', code: 4, message, data: hash };
 }
 
-/** A result is a hash, or has one. Undefined: it is too large to be parsed for that. */
+/** The hash that a result is, or has. Undefined: it has none, or is too large to be parsed for that. */
 function hashIn(response: UpstreamResponse): string | undefined {
   if (response.kind !== 'result') return undefined;
   const { result } = response;
-  return String(
-    typeof result === 'string' ? result : (result as { transactionHash?: unknown } | null)?.transactionHash,
-  );
+  const hash = typeof result === 'string' ? result : (result as { transactionHash?: unknown } | null)?.transactionHash;
+  return typeof hash === 'string' ? hash : undefined;
 }
 
 async function hasTransaction(upstream: Upstream, hash: string, deadline: number): Promise<boolean> {
   try {
     const sent = await upstream.send(nodeMethods.transactionByHash, `["${hash}"]`, { deadline });
     const response = parseResponse(complete(sent));
-    const found = response.kind === 'result' ? (response.result as { hash?: unknown } | null) : null;
-    return String(found?.hash).toLowerCase() === hash;
+    const found = response.kind === 'result' ? (response.result as { hash?: unknown } | null)?.hash : undefined;
+    return typeof found === 'string' && found.toLowerCase() === hash;
   } catch (error) {
     if (error instanceof UpstreamFailure) return false;
     throw error;

@@ -21,7 +21,9 @@ import {
 const MAX_MESSAGE_CHARS = 64 * 1024;
 
 /** The members of a response that are parsed, each for itself, beside its result. */
-const envelopeMembers = ['id', 'error', 'code', 'message', 'data'] as const;
+const envelopeMembers = ['id', 'error'] as const;
+/** The members that are parsed where there is no result: those of a bare error, too. */
+const bareErrorMembers = [...envelopeMembers, 'code', 'message', 'data'] as const;
 
 /**
  * Reads an HTTP response. The body takes precedence over the status: nodes send valid errors with 4xx and rate limits
@@ -71,7 +73,7 @@ function ofMembers(
   if (members === undefined) throw missingResponse(status, body.toString('utf8', 0, MAX_MESSAGE_CHARS), retryAfter);
   const result = members.get('result');
   const read: Record<string, unknown> = {};
-  for (const name of envelopeMembers) {
+  for (const name of result === undefined ? bareErrorMembers : envelopeMembers) {
     const value = members.get(name);
     if (value !== undefined) read[name] = parseWithin(errorLimits, value);
   }

@@ -175,5 +175,6 @@ function idOf(members: Members | undefined): ResponseId {
   if (members.has('method')) return 'notification';
   const id = members.get('id');
   const value = id === undefined || id.length > MAX_ID_BYTES ? null : (JSON.parse(id.toString()) as unknown);
-  return value === null ? undefined : Number(value);
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
 }

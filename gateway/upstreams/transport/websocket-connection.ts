@@ -208,7 +208,7 @@ export class WebSocketConnection {
 
   /**
    * A message without an id, such as an error, is only matched if exactly one call waits for a response. After a text that
-   * is not JSON, nothing shows which call it was for: all fail, rather than one at its time limit.
+   * is no JSON object, nothing shows which call it was for: all fail, rather than one at its time limit.
    */
   #deliver(body: Buffer, id: ResponseId): void {
     this.#incoming?.finished();

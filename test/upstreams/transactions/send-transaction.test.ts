@@ -193,9 +193,11 @@ describe('a nonce that is too low', () => {
     nodes[0].response(send, rpcError(-32_000, 'nonce too low'));
     nodes[0].response('eth_getTransactionByHash', { ...accepted.transaction, hash: word(9) });
     expect((await sendRaw()).response.error?.message).toBe('nonce too low');
+    nodes[0].response('eth_getTransactionByHash', { ...accepted.transaction, hash: { toString: 1 } });
+    expect((await sendRaw()).response.error?.message).toBe('nonce too low');
     nodes[0].always(status(500), 'eth_getTransactionByHash');
     expect((await sendRaw()).response.error?.message).toBe('nonce too low');
-    expect(sent()).toEqual([2, 0]);
+    expect(sent()).toEqual([3, 0]);
   });
 });
 

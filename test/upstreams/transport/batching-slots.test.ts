@@ -90,6 +90,19 @@ it('calls whose caller leaves free their slots, before they are sent and in a ba
   expect([1, 2, 3, 4, 5].map(() => http.slots.tryEnter(owner))).toEqual([true, true, true, true, false]);
 });
 
+it('the first call of a rejected batch takes no turn of large responses: nothing would end it after the call', async () => {
+  const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 2, headers: {}, responseMaxBytes: 1_000 });
+  const batching = new BatchingUpstream(http, 60_000);
+  onTestFinished(() => batching.close());
+  const rejected = { status: 403, body: Buffer.from('no'), retryAfter: undefined, nodeMs: 1 };
+  const post = vi.spyOn(http, 'post').mockResolvedValue(rejected);
+  const turnTaker = { turns: undefined } as never;
+  const deadline = clock.now() + 60_000;
+  await Promise.all([1, 2].map((id) => batching.send({ id, body: '{}', deadline, clientBatch, turnTaker }, undefined)));
+  // The batch, and the call alone.
+  expect(post.mock.calls.map(([request]) => Object.hasOwn(request, 'turnTaker'))).toEqual([false, false]);
+});
+
 it('a defect while a batch is sent ends its calls at once, and is not a timeout', async () => {
   const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 2, headers: {}, responseMaxBytes: 1_000 });
   const batching = new BatchingUpstream(http, 60_000);

@@ -52,6 +52,17 @@ describe('an upstream with batch: auto', () => {
     expect(requests(node).map(({ length }) => length)).toEqual([8, 1, 1]);
   });
 
+  it('gets a call alone if the id of its response is an object', async () => {
+    const { node, sendAll } = await withBatches();
+    node.next(({ response, text }) => {
+      const [first, ...others] = JSON.parse(text) as object[];
+      response.end(JSON.stringify([{ ...first, id: { toString: 1 } }, ...others]));
+    });
+    const responses = await sendAll(storage(3));
+    expect(responses.map(({ result }) => result)).toEqual([word(0), word(1), word(2)]);
+    expect(requests(node).map(({ length }) => length)).toEqual([3, 1]);
+  });
+
   it('gives each call its own error', async () => {
     const { node, sendAll } = await withBatches();
     node.response('eth_getStorageAt', (params: string[]) =>

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Secrets } from '../../../gateway/upstreams/transport/credentials.ts';
 import { readResponse } from '../../../gateway/upstreams/transport/read-response.ts';
 import {
+  parseResponse,
   TooManyValues,
   UpstreamFailure,
   type FailureClass,
@@ -44,6 +45,11 @@ it('an error that is larger than those of contracts is not parsed', () => {
   expect(failureOf({ id: ID, error: { ...fits, data: `${fits.data}${'é'.repeat(200_000)}` } })).toBeInstanceOf(
     TooManyValues,
   );
+});
+
+it('a result is read beside a member `data` with more values than an error may have', () => {
+  const body = { id: ID, result: '0x1', data: Array(5_000).fill(null) };
+  expect(parseResponse(read(body) as UpstreamResponse)).toMatchObject({ kind: 'result', result: '0x1' });
 });
 
 describe('a result', () => {

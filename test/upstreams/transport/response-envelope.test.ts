@@ -44,6 +44,12 @@ describe('the id of a response', () => {
     ['{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m","id":7}}'],
     ['{"jsonrpc":"2.0","error":{"code":1,"message":"m","id":7}}'],
     ['{"code":1,"message":"m"}'],
+    // `Number` of these throws, and is 5, 1 and 0.
+    ['{"jsonrpc":"2.0","id":{"toString":1},"result":"0x1"}'],
+    ['{"jsonrpc":"2.0","result":[1],"id":{"valueOf":1,"toString":2}}'],
+    ['{"id":[5],"result":1}'],
+    ['{"id":true,"result":1}'],
+    ['{"id":"","result":1}'],
   ])('is not in %s', (text) => {
     expect(idIn(text)).toBeUndefined();
   });
@@ -78,6 +84,7 @@ describe('the id of a large response', () => {
       'notification',
     ],
     ['in none of its members', `{"x":${large},"result":{"id":7}}`, undefined],
+    ['in an id that is an object', `{"x":1,"id":{"toString":1},"result":${large}}`, undefined],
     ['in very many members', `{"y":${large},${'"x":1,'.repeat(129)}"id":7,"z":1}`, undefined],
     ['in no JSON', `{"x":${large},"id":7,~}`, 'not-json'],
   ])('is found in steps %s', async (_, text, id) => {

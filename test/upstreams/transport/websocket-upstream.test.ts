@@ -173,6 +173,21 @@ describe('a response over WebSocket', () => {
     expect(received()).toEqual([1]);
   });
 
+  it.each(['{"toString":1}', '["1"]'])('whose id is %s fails the only call in flight, and no other', async (id) => {
+    const { node, request, received } = await overWebSocket({ others: [await anotherNode()] }, never);
+    node.onCall(({ sendText }) => {
+      sendText(
+        `{"jsonrpc":"2.0","method":"eth_subscription","id":${id},"params":{"subscription":${id},"result":${id}}}`,
+      );
+      sendText(`{"jsonrpc":"2.0","id":${id},"result":"${word(7)}"}`);
+    });
+    expect(await withoutTime(() => request())).toMatchObject({ result: word(99) });
+    node.onCall(undefined);
+    expect(await request(2)).toMatchObject({ result: word(2) });
+    expect(node.handshakes).toHaveLength(1);
+    expect(received()).toEqual([2, 1]);
+  });
+
   it('to an unknown call, and a notification, are ignored', async () => {
     const { node, request, received } = await overWebSocket();
     node.onCall(({ id, sendText, respond: response }) => {
