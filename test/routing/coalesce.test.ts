@@ -179,6 +179,22 @@ describe('identical calls at the same time', () => {
     expect(nodes[0]?.callsOf('eth_getStorageAt')).toHaveLength(2);
     expect(nodes[0]?.callsOf('eth_sendRawTransaction')).toHaveLength(2);
   });
+
+  it('are not coalesced with those of another method that have the same parameters', async () => {
+    const { gateway, nodes } = await withNodes(1);
+    const [address] = storageParams;
+    nodes[0]?.response('eth_getBalance', '0x1');
+    nodes[0]?.response('eth_getTransactionCount', '0x2');
+    const { behaviour, held, release } = hold();
+    nodes[0]?.always(behaviour, 'eth_getBalance');
+    nodes[0]?.always(behaviour, 'eth_getTransactionCount');
+    const calls = ['eth_getBalance', 'eth_getTransactionCount'].map((method) =>
+      gateway.call('test', method, [address, 'latest']),
+    );
+    await eventually(async () => held.length + (await coalescedOf(gateway.address)) === 2);
+    release();
+    expect((await Promise.all(calls)).map(({ result }) => result)).toEqual(['0x1', '0x2']);
+  });
 });
 
 const log = {

@@ -36,7 +36,7 @@ describe('an upstream with batch: auto', () => {
     expect(batches.map(({ length }) => length)).toEqual([10, 10, 3]);
   });
 
-  it('gets calls alone if the batch response omits or rejects them, and may respond in any order', async () => {
+  it('gets calls alone if the batch response omits or rejects them, in any order', async () => {
     const { node, sendAll } = await withBatches();
     node.next(({ response, text }) => {
       const upstreamResponses = JSON.parse(text) as { id: number; result?: string; error?: object }[];
@@ -61,6 +61,16 @@ describe('an upstream with batch: auto', () => {
     const responses = await sendAll(storage(3));
     expect(responses.map(({ result }) => result)).toEqual([word(0), word(1), word(2)]);
     expect(requests(node).map(({ length }) => length)).toEqual([3, 1]);
+  });
+
+  it('may respond to all calls in another order', async () => {
+    const { node, sendAll } = await withBatches();
+    node.next(({ response, text }) => {
+      response.end(JSON.stringify((JSON.parse(text) as object[]).reverse()));
+    });
+    const responses = await sendAll(storage(4));
+    expect(responses.map(({ id, result }) => [id, result])).toEqual(storage(4).map((_, id) => [id, word(id)]));
+    expect(requests(node)).toHaveLength(1);
   });
 
   it('gives each call its own error', async () => {
