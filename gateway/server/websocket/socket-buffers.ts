@@ -162,6 +162,8 @@ export class SocketBuffers {
    * gateway is blocked, it writes nothing, so the client seems to read nothing.
    */
   check(): void {
+    // Bytes that were written since then are free.
+    this.#account();
     const { bufferedAmount } = this.#socket;
     const sent = sentBytes(this.#connection);
     const isStalled = bufferedAmount > IGNORED_BYTES && sent === this.#sentBytes;
