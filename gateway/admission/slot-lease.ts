@@ -17,7 +17,7 @@ export interface SlotLease {
    * @returns resolves when they are there, or the others use all; undefined: the others use all
    */
   requestMore(): Promise<void> | undefined;
-  /** Notes that a request has ended, for which it is to be called: another worker may wait for its slot. */
+  /** Notes the end of a request, of each one: another worker may wait for its slot. */
   requestEnded(): void;
   /** Returns all slots, those in use as requests end. A later request may need some again. */
   close(): void;
