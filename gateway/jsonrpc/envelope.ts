@@ -1,5 +1,6 @@
 import { BeyondLimits, JsonReader, NotJson, skipSpace } from '../json/json-reader.ts';
 import type { MemberFault } from '../json/member-names.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { exceeds } from '../json/nesting.ts';
 import { decodeText } from '../json/plain-bytes.ts';
 import { readCallTexts, type CallTexts } from './call-texts.ts';
@@ -97,7 +98,7 @@ async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder, m
     if (pause !== undefined) await pause;
     const text = decodeText(item, 0, item.length);
     // Only the id of a surplus item is read.
-    const value = count > maxItems ? parseJson(text) : parse(item, text, maxValues);
+    const value = count > maxItems ? parseText(text) : parse(item, text, maxValues);
     const [texts] = readCallTexts(item, text, value);
     if (firstId === undefined && hasId(value)) firstId = texts?.id;
     if (count <= maxItems) items.push(readCall(value, texts));
@@ -149,15 +150,13 @@ function parse(bytes: Buffer, text: string, maxValues: number): unknown {
     const message = `invalid request: the call has more than ${values} members and elements`;
     throw new RpcError('nested-too-deep', message);
   }
-  return parseJson(text);
+  return parseText(text);
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new RpcError('parse-error');
-  }
+function parseText(text: string): unknown {
+  const value = parseJson(text);
+  if (value === undefined) throw new RpcError('parse-error');
+  return value;
 }
 
 function readCall(item: unknown, texts: CallTexts | undefined): RpcRequest | InvalidItem {

@@ -1,5 +1,5 @@
 import { isObject } from '../../collections/is-object.ts';
-import { parseJson } from '../../upstreams/transport/read-response.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import type { ErrorResponse } from '../../upstreams/transport/upstream-response.ts';
 
 /** One of several errors that are nested in one another. */

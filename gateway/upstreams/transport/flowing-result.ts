@@ -1,12 +1,12 @@
 import { isObject } from '../../collections/is-object.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import { ValueEnd } from '../../json/value-end.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { BodyRest } from './body-rest.ts';
 import { Cancelled } from './cancellation.ts';
 import type { CredentialSearch } from './credential-search.ts';
-import { parseJson } from './read-response.ts';
 import { findResultStart, isMeaningful } from './response-envelope.ts';
 import { malformed, UpstreamFailure } from './upstream-response.ts';
 

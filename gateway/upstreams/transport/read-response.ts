@@ -1,6 +1,7 @@
 import { clock } from '../../clock/clock.ts';
 import type { JsonObject } from '../../collections/is-object.ts';
 import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import { exceeds, type NestingLimits } from '../../json/nesting.ts';
 import { errorLimits, resultLimits } from '../../spec/result-bounds.ts';
 import type { Secrets } from './credentials.ts';
@@ -146,15 +147,6 @@ function readFailed(body: JsonObject, id: number, { status, retryAfter }: HttpRe
 export function parseWithin(limits: NestingLimits, bytes: Buffer, text = bytes.toString('utf8')): unknown {
   if (exceeds(bytes, limits)) throw new TooManyValues();
   return parseJson(text);
-}
-
-/** @returns undefined: the text is no JSON */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -5,7 +5,8 @@ import { MAX_DEPTH } from '../../spec/result-bounds.ts';
 import { checkChain } from './check-chain.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import { parseJson, readResponse } from './read-response.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { readResponse } from './read-response.ts';
 import type { SentRequest } from './transport.ts';
 import { UpstreamFailure, type UpstreamResponse } from './upstream-response.ts';
 
