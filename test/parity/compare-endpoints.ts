@@ -4,6 +4,8 @@ import type { RpcEndpoint } from './rpc-endpoint.ts';
 
 /** The limit of attempts if the node's own outcomes differ: the pending block contains the time of day. */
 const MAX_ATTEMPTS = 20;
+/** Calls at once. One at a time, each would wait for three processes in turn on a busy machine. */
+const AT_ONCE = 16;
 
 /**
  * Sends every call to both endpoints and compares the outcomes.
@@ -17,8 +19,13 @@ export async function compareEndpoints(
   used: Set<AllowedDifference>,
 ): Promise<string[]> {
   const sentences: string[] = [];
-  for (const call of calls) {
-    const [ofNode, ofGateway] = await outcomesOf(node, gateway, call);
+  const outcomes: [string, string][] = [];
+  for (let done = 0; done < calls.length; done += AT_ONCE) {
+    const some = calls.slice(done, done + AT_ONCE);
+    outcomes.push(...(await Promise.all(some.map((call) => outcomesOf(node, gateway, call)))));
+  }
+  for (const [index, call] of calls.entries()) {
+    const [ofNode = '', ofGateway = ''] = outcomes[index] ?? [];
     const found = findDifferences(call.method, ofNode, ofGateway, allowed, used);
     const params = typeof call.params === 'function' ? '(its own)' : JSON.stringify(call.params);
     sentences.push(...found.map((sentence) => `${gateway.name}: ${call.method} ${params} ${sentence}`));
