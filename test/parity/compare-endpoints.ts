@@ -4,7 +4,7 @@ import type { RpcEndpoint } from './rpc-endpoint.ts';
 
 /** The limit of attempts if the node's own outcomes differ: the pending block contains the time of day. */
 const MAX_ATTEMPTS = 20;
-/** Calls at once. One at a time, each would wait for three processes in turn on a busy machine. */
+/** Calls at once over HTTP. One at a time, each would wait for three processes in turn on a busy machine. */
 const AT_ONCE = 16;
 
 /**
@@ -20,8 +20,9 @@ export async function compareEndpoints(
 ): Promise<string[]> {
   const sentences: string[] = [];
   const outcomes: [string, string][] = [];
-  for (let done = 0; done < calls.length; done += AT_ONCE) {
-    const some = calls.slice(done, done + AT_ONCE);
+  const atOnce = gateway.isSocket ? 1 : AT_ONCE;
+  for (let done = 0; done < calls.length; done += atOnce) {
+    const some = calls.slice(done, done + atOnce);
     outcomes.push(...(await Promise.all(some.map((call) => outcomesOf(node, gateway, call)))));
   }
   for (const [index, call] of calls.entries()) {
