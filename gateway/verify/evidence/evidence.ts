@@ -17,7 +17,6 @@ import { provenMembers } from '../proofs/encode-transaction.ts';
 import { hashOf, isSameHex, quantityOf } from '../proofs/hex.ts';
 import { EMPTY_LIST } from '../proofs/tree.ts';
 import type { AuditRequests } from './audit-requests.ts';
-import { sizeOf } from './size-of.ts';
 
 /** Maximum size of the evidence of all networks of this process, as JSON. Parsed, it takes about four times as much. */
 const MAX_CACHED_CHARS = 16_000_000;
@@ -437,4 +436,13 @@ export async function readProof(
     values.push(value);
   }
   return { account, slots: values };
+}
+
+/** The approximate length of a value as JSON. */
+export function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length + 3;
+  if (typeof value !== 'object' || value === null) return 6;
+  let size = 2;
+  for (const name in value) size += name.length + 4 + sizeOf((value as Record<string, unknown>)[name]);
+  return size;
 }
