@@ -1,7 +1,7 @@
 import { context, isSpanContextValid, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import { version } from '../config/package.ts';
-import type { CallRecord, RecordedAttempt, RecordPrinter, RecordWatcher } from './call-record.ts';
+import type { RecordedAttempt, RecordPrinter, RecordWatcher } from './call-record.ts';
 
 /** Outcomes that are not errors for the caller. */
 const successOutcomes: ReadonlySet<string> = new Set([
@@ -17,25 +17,20 @@ const successOutcomes: ReadonlySet<string> = new Set([
 const MAX_ID_LENGTH = 100;
 
 /** Creates a span for each call and each attempt, which span-export.ts exports. */
-export class CallTracing implements RecordPrinter {
-  readonly #tracer: Tracer;
-  readonly #parent: Context;
-
-  constructor(tracer: Tracer, parent: Context) {
-    this.#tracer = tracer;
-    this.#parent = parent;
-  }
-
+export interface CallTracing extends RecordPrinter {
   /** Tracing for the calls of one request. The spans continue the client's trace if the headers name one. */
-  under(headers: Readonly<Record<string, unknown>>): CallTracing {
-    return new CallTracing(this.#tracer, propagation.extract(this.#parent, headers));
-  }
+  under(headers: Readonly<Record<string, unknown>>): RecordPrinter;
+}
 
-  watch({ method, network, id }: CallRecord): RecordWatcher {
-    const attributes = { ...rpc(method), 'gatehouse.network': network, ...requestId(id) };
-    const span = this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, this.#parent);
-    return traced(this.#tracer, span, method, this.#parent);
-  }
+function tracingIn(tracer: Tracer, parent: Context): CallTracing {
+  return {
+    under: (headers) => tracingIn(tracer, propagation.extract(parent, headers)),
+    watch: ({ method, network, id }) => {
+      const attributes = { ...rpc(method), 'gatehouse.network': network, ...requestId(id) };
+      const span = tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
+      return traced(tracer, span, method, parent);
+    },
+  };
 }
 
 /** Opens tracing; undefined: nothing exports spans. This is checked once at start, so that tracing costs nothing then. */
@@ -43,7 +38,7 @@ export function openTracing(): CallTracing | undefined {
   const tracer = trace.getTracer('gatehouse', version);
   const span = tracer.startSpan('gatehouse starts');
   span.end();
-  return isSpanContextValid(span.spanContext()) ? new CallTracing(tracer, context.active()) : undefined;
+  return isSpanContextValid(span.spanContext()) ? tracingIn(tracer, context.active()) : undefined;
 }
 
 /** Writes the events of one call, or of a part of its range, to a span. */
