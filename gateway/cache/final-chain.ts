@@ -1,7 +1,8 @@
 import { clock } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
 import type { ChainPoller } from '../chain/poller.ts';
-import type { FinalBlock, SharedChain } from './shared-chain.ts';
+import { blockInResult, type BlockInResult } from './block-in-result.ts';
+import type { SharedChain } from './shared-chain.ts';
 
 /** Most chains finalise every few minutes. Between refreshes, entries for newer blocks are valid while canonical. */
 const REFRESH_MS = 30_000;
@@ -28,7 +29,7 @@ export class FinalChain {
   readonly #openShared: (id?: string) => SharedChain | undefined;
   #shared: SharedChain | undefined;
   #fetch: FetchBlock;
-  #newest: FinalBlock | undefined;
+  #newest: BlockInResult | undefined;
   #generation = ++generations;
   /** Upstreams that were marked as being on another branch, or for a disproved result, when entries were forgotten last. */
   #marks: number;
@@ -186,14 +187,14 @@ export class FinalChain {
   }
 
   /** Drops everything if the upstreams have another block. @param isSame undefined: not known */
-  #isRetained(newest: FinalBlock, isSame: boolean | undefined): boolean {
+  #isRetained(newest: BlockInResult, isSame: boolean | undefined): boolean {
     if (this.#newest !== newest) return false;
     if (isSame === false) this.drop();
     return isSame === true;
   }
 
   /** Whether the upstream has the block; undefined: it returned no block with its number. */
-  async #hasBlock({ number, hash }: FinalBlock): Promise<boolean | undefined> {
+  async #hasBlock({ number, hash }: BlockInResult): Promise<boolean | undefined> {
     const found = blockOf(await this.#fetch(`0x${number.toString(16)}`));
     return found?.number === number ? found.hash === hash : undefined;
   }
@@ -202,14 +203,14 @@ export class FinalChain {
    * Whether a block is plausible: false above the head, and for one that differs from the canonical chain: the upstream may be
    * on another branch.
    */
-  #isPlausible({ number, hash }: FinalBlock): boolean {
+  #isPlausible({ number, hash }: BlockInResult): boolean {
     const { view } = this.#chain;
     const { head } = view;
     const canonical = view.at(number);
     return head !== undefined && number <= head.number && (canonical === undefined || canonical.hash === hash);
   }
 
-  async #share(newest: FinalBlock | undefined): Promise<void> {
+  async #share(newest: BlockInResult | undefined): Promise<void> {
     const generation = this.#generation;
     const recorded = await this.#shared?.synchronise(newest, (block) => this.#hasBlock(block));
     if (generation !== this.#generation) return;
@@ -223,8 +224,6 @@ export class FinalChain {
   }
 }
 
-function blockOf(block: unknown): FinalBlock | undefined {
-  const { number, hash } = (block ?? {}) as { number?: unknown; hash?: unknown };
-  if (typeof number !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(number)) return undefined;
-  return typeof hash === 'string' ? { number: BigInt(number), hash: hash.toLowerCase() } : undefined;
+function blockOf(result: unknown): BlockInResult | undefined {
+  return blockInResult({ kind: 'result', result });
 }

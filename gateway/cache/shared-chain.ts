@@ -1,21 +1,19 @@
+import { LRUCache } from 'lru-cache';
 import { random } from '../clock/random.ts';
+import { maxEntries } from '../config/max-entries.ts';
+import { blockInResult, type BlockInResult } from './block-in-result.ts';
 import { chainKeyOf, type DurableCache } from './durable-cache.ts';
-
-export interface FinalBlock {
-  readonly number: bigint;
-  readonly hash: string;
-}
 
 /** The id of the shared entries of a network, and the newest final block of their chain. */
 interface SharedRecord {
   readonly id: string;
   /** Final block; undefined: no block is final since the id is new. */
-  readonly block: FinalBlock | undefined;
+  readonly block: BlockInResult | undefined;
 }
 
-/** Ids whose entries this process gave up. */
-const givenUp = new Set<string>();
 const MAX_GIVEN_UP = 1_000;
+/** Ids whose entries this process gave up. */
+const givenUp = new LRUCache<string, true>(maxEntries(MAX_GIVEN_UP));
 
 /**
  * Maintains the record in a durable cache by which gateways agree on the chain of their entries. The keys of entries contain
@@ -49,9 +47,9 @@ export class SharedChain {
    * @returns the newest final block: that of the record, if it is newer and the upstreams have it
    */
   async synchronise(
-    newest: FinalBlock | undefined,
-    hasBlock: (block: FinalBlock) => Promise<boolean | undefined>,
-  ): Promise<FinalBlock | undefined> {
+    newest: BlockInResult | undefined,
+    hasBlock: (block: BlockInResult) => Promise<boolean | undefined>,
+  ): Promise<BlockInResult | undefined> {
     const found = this.#replacesRecord ? 'miss' : await this.#cache.read(this.#key);
     if (found === 'miss' && this.#hasRecord) this.#ownId = undefined;
     const read = typeof found === 'string' ? undefined : parseRecord(found.json);
@@ -74,13 +72,10 @@ export class SharedChain {
 
   /** No entry of the id is used any more. */
   giveUp(): void {
-    if (this.#ownId === undefined) return;
-    givenUp.add(this.#ownId);
-    const [oldest] = givenUp;
-    if (givenUp.size > MAX_GIVEN_UP && oldest !== undefined) givenUp.delete(oldest);
+    if (this.#ownId !== undefined) givenUp.set(this.#ownId, true);
   }
 
-  #suspend(newest: FinalBlock | undefined): FinalBlock | undefined {
+  #suspend(newest: BlockInResult | undefined): BlockInResult | undefined {
     this.id = undefined;
     return newest;
   }
@@ -92,9 +87,8 @@ function recordText({ id, block }: SharedRecord): string {
 
 /** @param text JSON of any program @returns undefined if it is no record */
 function parseRecord(text: string | Buffer): SharedRecord | undefined {
-  const { id, number, hash } = (JSON.parse(String(text)) ?? {}) as Record<string, unknown>;
+  const result: unknown = JSON.parse(String(text));
+  const { id } = (result ?? {}) as Record<string, unknown>;
   if (typeof id !== 'string' || !/^[0-9a-f-]{36}$/.test(id)) return undefined;
-  if (typeof number !== 'string' || typeof hash !== 'string' || !/^0x[0-9a-f]{1,16}$/.test(number))
-    return { id, block: undefined };
-  return { id, block: { number: BigInt(number), hash } };
+  return { id, block: blockInResult({ kind: 'result', result }) };
 }

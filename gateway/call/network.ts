@@ -3,7 +3,6 @@ import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import type { ChainPoller } from '../chain/poller.ts';
-import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import type { CallMetric } from '../metrics/call-metrics.ts';
 import type { NetworkMetrics } from '../metrics/series.ts';
 import type { Differences } from '../observability/differences.ts';
@@ -49,8 +48,6 @@ export interface NetworkOf<Serve> {
   };
   /** The upstreams, and what their selection depends on. */
   readonly router: Router;
-  /** Outcomes of the audits of an upstream, and of its results that were checked. Undefined: there were none. */
-  readonly auditsOf: (upstream: string) => AuditCounts | undefined;
   /** Results in which its upstreams differ. */
   readonly differences: Differences;
   /** Whether results of a method are proven for all callers. */

@@ -1,58 +1,41 @@
 import type { SeenHead } from './header.ts';
 
-/** Intervals and timeouts of polls. */
-export interface PollTimes {
+/** Intervals and timeouts of polls: about one per second at most, which public endpoints allow. Occasional calls cause only a few. */
+export const defaultTimes = {
   /** Bounds of the poll interval while there are watchers: half of the block time. */
-  readonly watchedMinMs: number;
-  readonly watchedMaxMs: number;
+  watchedMinMs: 1_000,
+  watchedMaxMs: 4_000,
   /** Time of regular blocks from which on, with watchers, polls are at the expected times of blocks. */
-  readonly expectedMinMs: number;
+  expectedMinMs: 1_800,
   /** Bounds of the poll interval without watchers: the block time. */
-  readonly usedMinMs: number;
-  readonly usedMaxMs: number;
+  usedMinMs: 2_000,
+  usedMaxMs: 15_000,
   /** Time after the last call at which polls stop. Until then the interval grows. */
-  readonly idleAfterMs: number;
+  idleAfterMs: 180_000,
   /** Time without a use and a poll after which more blocks than are followed may have been replaced. */
-  readonly pauseMs: number;
+  pauseMs: 30_000,
   /** Minimum interval between the polls that confirm a lower head. */
-  readonly confirmMinMs: number;
+  confirmMinMs: 500,
   /** Minimum time without newHeads notifications after which the subscription counts as broken if a poll finds a new block. */
-  readonly silenceMs: number;
+  silenceMs: 10_000,
   /** Time behind the network's head after which the upstream is polled in spite of notifications. */
-  readonly lateMs: number;
+  lateMs: 2_000,
   /** Maximum time for which a call waits for the poll of an upstream that was at the head before. */
-  readonly catchUpWaitMs: number;
+  catchUpWaitMs: 300,
   /** Minimum interval between polls of an upstream that calls skip because it is behind. */
-  readonly catchUpMinMs: number;
+  catchUpMinMs: 250,
   /** Maximum backoff after failures. */
-  readonly backoffMaxMs: number;
+  backoffMaxMs: 15_000,
   /** Time at the start for which the network's head, and calls for a tag, wait for the first polls of all upstreams. */
-  readonly firstPollsMs: number;
+  firstPollsMs: 500,
   /** Time for which a poll of the head is not overdue, and after a start no further ones begin for a call. */
-  readonly startMs: number;
-}
+  startMs: 1_000,
+};
+
+export type PollTimes = Readonly<typeof defaultTimes>;
 
 /** Backoff after a first failure. */
 const FIRST_BACKOFF_MS = 1_000;
-
-/** About one poll per second at most, which public endpoints allow. Occasional calls cause only a few polls. */
-export const defaultTimes: PollTimes = {
-  watchedMinMs: 1_000,
-  watchedMaxMs: 4_000,
-  expectedMinMs: 1_800,
-  usedMinMs: 2_000,
-  usedMaxMs: 15_000,
-  idleAfterMs: 180_000,
-  pauseMs: 30_000,
-  confirmMinMs: 500,
-  silenceMs: 10_000,
-  lateMs: 2_000,
-  catchUpWaitMs: 300,
-  catchUpMinMs: 250,
-  backoffMaxMs: 15_000,
-  firstPollsMs: 500,
-  startMs: 1_000,
-};
 
 /** Block time until it is known. */
 const DEFAULT_BLOCK_MS = 2_000;

@@ -6,9 +6,10 @@ import { adminTokensOf } from '../config/admin-tokens.ts';
 import { parseUrl } from '../config/parse-url.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/network-config.ts';
-import type { AuditReport } from '../observability/audit-report.ts';
+import type { AuditReport } from '../observability/call-record.ts';
 import { rangeNames } from '../metrics/history.ts';
 import { MAX_EVENTS, type GatewayEvent } from '../observability/event-list.ts';
+import type { ExplainedCall } from '../observability/explanation.ts';
 import type { UpstreamSummary } from '../upstreams/upstream-status.ts';
 import { addressOf } from './banner.ts';
 import { columns, listText, shortTime, type ListOptions } from './columns.ts';
@@ -36,15 +37,6 @@ type Uptimes = Readonly<Record<string, number | null>>;
 interface Explained {
   readonly answer: unknown;
   readonly explanation: { readonly calls: readonly ExplainedCall[] };
-}
-
-interface ExplainedCall {
-  readonly outcome?: string;
-  readonly cache?: string;
-  readonly skipped?: Readonly<Record<string, string>>;
-  readonly verified?: string;
-  readonly audit?: AuditReport;
-  readonly attempts: readonly { readonly upstream: string; readonly ms?: number; readonly outcome?: string }[];
 }
 
 /** Makes the commands that send requests to a running gateway: `gatehouse status`, `explain` and `events`. */

@@ -1,7 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { clock } from '../clock/clock.ts';
 import { version } from '../config/package.ts';
-import { AuditMetrics } from './audit-metrics.ts';
 import { CallMetric } from './call-metrics.ts';
 import { measureEventLoopDelay, UNUSED_PRECISION_MS } from './event-loop-delay.ts';
 import { History, type ActiveUpstream, type Availability, type CircuitState, type HistoryBucket } from './history.ts';
@@ -58,7 +57,6 @@ function metricsOfProcess(): Registry {
 /** Every metric of the gateway, in one registry. Those that each call updates are bound once per network, upstream and method. */
 export class Metrics {
   readonly registry = Registry.merge([metricsOfProcess()]);
-  readonly audits = new AuditMetrics(this.registry);
   /** History that pages show. */
   readonly history = new History(this.registry);
   /**

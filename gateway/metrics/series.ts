@@ -7,6 +7,10 @@ import { histogram, numbers, type HistogramName, type NumberName } from './instr
 /** Outcome of a transaction that was sent to an upstream: see gatehouse_transactions_total. */
 export type SentOutcome = 'accepted' | 'known' | 'rejected' | 'late' | 'failed';
 
+/** `cannot-tell`: the upstreams could not be compared at the same block. */
+export const auditOutcomes = ['agrees', 'differs', 'cannot-tell'] as const;
+export type AuditOutcome = (typeof auditOutcomes)[number];
+
 export type PartOutcome = 'result' | 'too-large' | 'failed';
 
 /** `learned`: no upstream allows the range, as far as is known, so it was not sent as it is. */
@@ -35,6 +39,8 @@ const networkSeries = {
   head: sets<number>('gatehouse_network_head_block'),
   /** Fewer groups have the newest blocks than must have those on which proofs rest. */
   witnessesMissing: sets<boolean>('gatehouse_network_witnesses_missing'),
+  /** Audits that begin, less those that end. */
+  auditing: adds<number>('gatehouse_audits_in_progress'),
   /** A call is coalesced. */
   coalesced: counts('gatehouse_calls_coalesced_total'),
   /** A call is queued, or leaves the queue. */
@@ -90,6 +96,14 @@ const upstreamSeries = {
   onOtherBranch: sets<boolean>('gatehouse_upstream_on_other_branch'),
   /** `response`, or the failure class. */
   polled: countsBy<[outcome: string]>('gatehouse_head_polls_total'),
+  /** Its audits begin at 0, so that alerts notice the first difference. */
+  auditsBegun: (page: Registry, [network = '', upstream = '']: readonly string[]) => {
+    const audits = numbers(page, 'gatehouse_audits_total');
+    return () => {
+      for (const outcome of auditOutcomes) audits.labels(network, upstream, outcome).add(0);
+    };
+  },
+  audited: countsBy<[outcome: AuditOutcome]>('gatehouse_audits_total'),
   /** A new head was received over the WebSocket. */
   notified: counts('gatehouse_head_notifications_total'),
 };
@@ -97,7 +111,7 @@ const upstreamSeries = {
 /** Updates of the subscriptions of one kind on a network. */
 const subscriptionSeries = {
   opened: counts('gatehouse_subscriptions_open'),
-  closed: subtracts('gatehouse_subscriptions_open'),
+  closed: counts('gatehouse_subscriptions_open', -1),
   /** Number of notifications that were sent. */
   notified: adds<number>('gatehouse_notifications_total'),
 };
@@ -143,21 +157,11 @@ function childOf(page: Registry, name: NumberName, bound: readonly string[]) {
   return (numbers(page, name) as NumberMetric).labels(...bound);
 }
 
-/** Adds 1. */
-function counts(name: NumberName): Update<[]> {
+function counts(name: NumberName, by: 1 | -1 = 1): Update<[]> {
   return (page, bound) => {
     const child = childOf(page, name, bound);
     return () => {
-      child.add();
-    };
-  };
-}
-
-function subtracts(name: NumberName): Update<[]> {
-  return (page, bound) => {
-    const child = childOf(page, name, bound);
-    return () => {
-      child.add(-1);
+      child.add(by);
     };
   };
 }

@@ -144,13 +144,8 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const ofMethod = (method: string): MethodVerification => verificationOf(method, verify);
   const evidenceInFlight = new CoalescedCalls(chain);
   const verifier: Verifier = new Verifier({
-    ...{ upstreams, permitted, chain, differences, log },
+    ...{ upstreams, permitted, chain, differences, metrics, log },
     hasAudits: levels.includes('observe'),
-    openMetrics: () =>
-      parts.metrics.audits.networkMetrics(
-        slug,
-        upstreams.map(({ name }) => name),
-      ),
     request: (name, ...request) => requestEvidence(router, evidenceInFlight, specOf(name, specs), ...request),
     sendToOther: (...call) => sendToOther(router, ...call),
   });
@@ -245,7 +240,6 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
       developmentMethods: developmentMethodsIn(settings),
       log,
     }),
-    auditsOf: (upstream) => parts.metrics.audits.countsOf(slug, upstream),
     isVerified: Object.keys(verify.agree).length > 0 || levels.some((level) => isStronger(level, 'observe')),
     filters: reusable?.filters ?? openFilters(slug, subscriptions, parts),
     document: openDocument(

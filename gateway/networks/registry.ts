@@ -257,14 +257,11 @@ export class NetworkRegistry {
     const accounts = retired.publicAccess?.accounts;
     if (![...this.#open].some(({ publicAccess }) => publicAccess?.accounts === accounts)) accounts?.close();
     const { config } = retired;
-    // One that has another URL is another upstream, also with the same name.
-    const closed = config.upstreams.filter((upstream) => !used.has(upstreamIdentity(config, upstream)));
     if (![...this.#open].some(({ chain }) => chain === retired.chain)) retired.chain.close();
     const { slug, upstreams } = config;
     const open = [...this.#open].filter(({ config }) => config.slug === slug);
     const names = open.flatMap(({ config }) => config.upstreams).map(({ name }) => name);
     const removed = upstreams.map(({ name }) => name).filter((name) => !names.includes(name));
-    metrics.audits.forget(slug, [...closed.map(({ name }) => name), ...removed]);
     if (open.length === 0) {
       usage.removeNetwork(slug);
       removeSeries(metrics.registry, { network: slug });

@@ -3,10 +3,23 @@ import type { RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { AuditReport } from './audit-report.ts';
+import type { AuditOutcome } from '../metrics/series.ts';
 
 /** `off`: there is no cache. `not-cacheable`: never cached. `coalesced`: joined an identical call in progress. */
 export type CacheOutcome = 'hit' | 'miss' | 'coalesced' | 'not-cacheable' | 'off';
+
+/** The result of one audit, for the explanation of its call. It has hashes in place of contents. */
+export interface AuditReport {
+  /** Outcome; `not-audited`: nothing was compared. */
+  readonly outcome: AuditOutcome | 'not-audited';
+  readonly reason: string;
+  /** Each upstream that took part: its own outcome, and the SHA-256 of its normalised result. */
+  readonly answers: readonly {
+    readonly upstream: string;
+    readonly outcome: AuditOutcome;
+    readonly sha256?: string;
+  }[];
+}
 
 /** How a call, or a part of its range, ended. */
 export interface CallEnd {

@@ -7,7 +7,7 @@ const MAX_HEADER_BYTES = 3_000;
 const MAX_HEADER_PARTS = 32;
 
 /** The explanation of a call. @param maxParts the first parts of its range to include; `moreParts` counts the others */
-export function explained(record: CallRecord, maxParts: number): object {
+export function explained(record: CallRecord, maxParts: number) {
   const { method, end, proof, audit, parts } = record;
   const more = parts.length - maxParts;
   return {
@@ -21,13 +21,15 @@ export function explained(record: CallRecord, maxParts: number): object {
   };
 }
 
-function explainedPart(part: CallRecord): object {
+export type ExplainedCall = ReturnType<typeof explained>;
+
+function explainedPart(part: CallRecord) {
   const { range, end } = part;
   return { ...range, ...(end && { outcome: end.outcome, results: end.results }), ...wayOf(part) };
 }
 
 /** The upstreams that a call, or a part of its range, was sent to, and those that were skipped. */
-function wayOf({ cache, skipReasons, attempts, overBudget, startedAt: begin }: CallRecord): object {
+function wayOf({ cache, skipReasons, attempts, overBudget, startedAt: begin }: CallRecord) {
   return {
     ...(cache !== undefined && { cache }),
     ...(Object.keys(skipReasons).length > 0 && { skipped: skipReasons }),

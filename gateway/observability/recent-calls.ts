@@ -1,9 +1,11 @@
+import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
+import { maxEntries } from '../config/max-entries.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import { outcomeClassOf } from '../metrics/outcome-class.ts';
 import { methods } from '../spec/methods.generated.ts';
 import type { CallRecord, RecordPrinter } from './call-record.ts';
-import { explained } from './explanation.ts';
+import { explained, type ExplainedCall } from './explanation.ts';
 import type { ShownParams } from './shown-params.ts';
 
 /** Rows of rejected and failed calls, and of a sample of the others. A row takes about 1 kB. */
@@ -46,16 +48,8 @@ export interface RecentCall {
   readonly problem: string | undefined;
   readonly ms: number;
   readonly params: string | undefined;
-  /** The facts of an explanation; undefined: it was no call yet. */
-  readonly explanation: ExplainedFacts | undefined;
-}
-
-interface ExplainedFacts {
-  readonly requestUnits?: number;
-  readonly cache?: string;
-  readonly skipped?: Readonly<Record<string, string>>;
-  readonly attempts?: readonly { readonly upstream: string; readonly outcome?: string }[];
-  readonly parts?: readonly object[];
+  /** Explanation; undefined: it was no call yet. */
+  readonly explanation: ExplainedCall | undefined;
 }
 
 /** The request that calls are in. */
@@ -85,8 +79,8 @@ export interface RecentCallFilter {
  */
 export class RecentCalls {
   readonly #params: ShownParams;
-  /** Failures by what equal ones have in common; the one with the latest failure is last. */
-  readonly #failed = new Map<string, FailedRow>();
+  /** Failures by what equal ones have in common. */
+  readonly #failed = new LRUCache<string, FailedRow>(maxEntries(MAX_FAILED));
   /** Sampled calls, oldest first. */
   readonly #sampled: RecentCall[] = [];
   #nextSampleAt = -Infinity;
@@ -160,17 +154,13 @@ export class RecentCalls {
     // A caller can invent names for a wildcard.
     const named = rejection === undefined || method === undefined || known.has(method) ? method : 'other';
     const name = [minute, network, key?.id, named, outcome, rejection?.rule?.name].join('\n');
-    const before = this.#failed.get(name);
+    const before = this.#failed.peek(name);
     const count = (before?.count ?? 0) + 1;
     if (before !== undefined && now - before.builtAt < SAMPLE_MS) {
       before.count = count;
       return;
     }
-    this.#failed.delete(name);
     this.#failed.set(name, { call: build(), builtAt: now, count });
-    if (this.#failed.size <= MAX_FAILED) return;
-    const [oldest] = this.#failed.keys();
-    if (oldest !== undefined) this.#failed.delete(oldest);
   }
 }
 

@@ -12,7 +12,7 @@ import {
   type SubscriptionParams,
 } from './subscription-params.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
-import { Subscription, type SendNotifications, type SubscriptionOptions } from './subscription.ts';
+import { Subscription, type SubscriptionOptions } from './subscription.ts';
 
 /** Counts the cost of the subscriptions that the account of a key has open. */
 export interface OpenSubscriptions {
@@ -26,17 +26,13 @@ export interface OpenSubscriptions {
   quotaUsedUp(isOfAll: boolean): void;
 }
 
-export interface SocketSubscriptionsOptions {
+export interface SocketSubscriptionsOptions extends SubscriptionOptions {
   readonly subscriptions: NetworkSubscriptions;
   /** The socket's key: its current access, and the cost of its subscriptions on all sockets. */
   readonly keySessions: OpenSubscriptions & SubscriptionOptions['keySessions'];
-  readonly limiter: SubscriptionOptions['limiter'];
-  readonly session: SubscriptionOptions['session'];
   /** Limit of subscriptions of one key; its permissions may set a lower one. */
   readonly max: number;
   readonly kept: KeptValuesOptions;
-  readonly send: SendNotifications;
-  readonly end: (reason: 'key-settings' | 'missed-blocks' | 'other-chain' | 'slow-reader') => void;
 }
 
 /** Manages the subscriptions of one client WebSocket. They end when the socket closes. */

@@ -1,7 +1,7 @@
 import type { ChainView } from '../chain/view.ts';
 import { clock } from '../clock/clock.ts';
 import type { Drain } from '../drains/drains.ts';
-import type { AuditCounts, AuditOutcome } from '../metrics/audit-metrics.ts';
+import type { AuditOutcome } from '../metrics/series.ts';
 import type { Availability, HistoryBucket } from '../metrics/history.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import { methodGroups } from '../spec/method-spec.ts';
@@ -38,7 +38,6 @@ export interface ShownNetwork {
     readonly options: { readonly maxLagBlocks: number | undefined };
   };
   readonly chain: { readonly view: ChainView<Upstream> };
-  readonly auditsOf: (upstream: string) => AuditCounts | undefined;
 }
 
 /** Facts of an upstream for the status page. Contains no secrets. */
@@ -170,7 +169,7 @@ export function conditionOf(
   const lag = network.router.all.length > 1 && view.headOf(upstream) !== undefined ? view.lagOf(upstream, now) : 0;
   if (lag > (network.router.options.maxLagBlocks ?? view.maxLag)) return ['behind', `${lag} blocks behind`];
   if (slowness !== undefined) return ['slow', slowness];
-  const difference = network.auditsOf(upstream.name)?.difference;
+  const { difference } = upstream;
   if (difference === undefined || now - difference.at > SHOWN_DIFFERENCE_MS) return [hasResponded ? 'up' : 'unused'];
   const minutes = Math.floor((now - difference.at) / 60_000);
   const found =
@@ -238,7 +237,7 @@ export function summariseUpstreams(conditions: UpstreamConditionMap, now = clock
 
 /** @param now by clock.now() */
 export function networkStatus(
-  { chain: { view }, auditsOf }: ShownNetwork,
+  { chain: { view } }: ShownNetwork,
   conditions: UpstreamConditionMap,
   skipReasons: ReadonlyMap<Upstream, SkipReason>,
   now: number,
@@ -267,7 +266,7 @@ export function networkStatus(
       headSeenS: polled === undefined ? undefined : secondsSince(polled.at),
       lag: polled === undefined ? undefined : view.lagOf(upstream, now),
       skipReason: skipReasons.get(upstream),
-      audits: auditsOf(name)?.outcomes,
+      audits: upstream.audits,
     };
   });
   const head = view.number === undefined ? undefined : Number(view.number);

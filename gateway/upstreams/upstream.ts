@@ -4,6 +4,7 @@ import type { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
+import type { AuditOutcome } from '../metrics/series.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import type { Drain } from '../drains/drains.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
@@ -141,6 +142,10 @@ export class Upstream {
   #servedAt = -Infinity;
   /** A call failed, and not because its caller had too little time. */
   hasFailed = false;
+  /** Audits, and checks of its results, by outcome. Undefined: none has ended. */
+  audits: Readonly<Record<AuditOutcome, number>> | undefined;
+  /** Time of the last one that differed, and the other upstream, if no third one decided. Undefined: none differed. */
+  difference: { readonly at: number; readonly from: string | undefined } | undefined;
   #id = 0;
   /** Results do not flow before. */
   #collectsUntil = -Infinity;
@@ -195,6 +200,14 @@ export class Upstream {
 
   get timeoutMs(): number {
     return this.config.failsafe?.['*']?.timeoutMs ?? this.#options.defaultTimeoutMs;
+  }
+
+  /** @param from `differs`: the other upstream of the audit, if no third one decides */
+  recordAudit(outcome: AuditOutcome, from?: string): void {
+    this.metrics.audited(outcome);
+    const counts = this.audits ?? { agrees: 0, differs: 0, 'cannot-tell': 0 };
+    this.audits = { ...counts, [outcome]: counts[outcome] + 1 };
+    if (outcome === 'differs') this.difference = { at: clock.now(), from };
   }
 
   /**

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { ChainView } from '../chain/view.ts';
 import { clock } from '../clock/clock.ts';
-import type { AuditOutcome } from '../metrics/audit-metrics.ts';
-import type { AuditReport } from '../observability/audit-report.ts';
+import type { AuditOutcome } from '../metrics/series.ts';
+import type { AuditReport } from '../observability/call-record.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { Upstream } from '../upstreams/upstream.ts';

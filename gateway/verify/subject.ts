@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../collections/is-object.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { differenceIn } from './evidence/compare-responses.ts';
 import type { Evidence, Work } from './evidence/evidence.ts';
 import { isAbsent, isQuantity, isSameQuantity } from './proofs/hex.ts';
@@ -53,11 +54,8 @@ export async function blockOf(named: unknown, { evidence, work }: Subject): Prom
 
 /** The newest block that a call names by its number. Undefined: it names a hash, or a tag. */
 export function numberNamed({ method, params }: Pick<Subject, 'method' | 'params'>): bigint | undefined {
-  const given = method.blockAt === undefined ? undefined : params[method.blockAt.param];
-  const { blockNumber, toBlock }: JsonObject = isObject(given) ? given : {};
-  const named = blockNumber ?? toBlock ?? given;
-  if (named === 'earliest') return 0n;
-  return typeof named === 'string' && named.startsWith('0x') && named.length < 66 ? BigInt(named) : undefined;
+  const { highest = -Infinity } = blocksNamedBy(method, params) ?? {};
+  return Number.isFinite(highest) ? BigInt(highest) : undefined;
 }
 
 /** The proven header of the block that a parameter names. */

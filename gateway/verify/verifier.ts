@@ -4,11 +4,10 @@ import { LineLimit } from '../config/line-limit.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
+import type { NetworkMetrics } from '../metrics/series.ts';
 import { parseHeader, type Header } from '../chain/header.ts';
 import type { FinalTag } from '../chain/served-tags.ts';
-import type { AuditReport } from '../observability/audit-report.ts';
-import type { CallRecord } from '../observability/call-record.ts';
+import type { AuditReport, CallRecord } from '../observability/call-record.ts';
 import type { Differences } from '../observability/differences.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec, ProvenPart } from '../spec/method-spec.ts';
@@ -26,8 +25,7 @@ import { checkReceipt, checkReceipts } from './check-receipts.ts';
 import { checkAccountProof, checkState } from './check-state.ts';
 import { checkTransaction } from './check-transactions.ts';
 import { isComparable, valueOf } from './evidence/compare-responses.ts';
-import { Evidence, type EvidenceOptions, type Work } from './evidence/evidence.ts';
-import { sizeOf } from './evidence/size-of.ts';
+import { Evidence, sizeOf, type EvidenceOptions, type Work } from './evidence/evidence.ts';
 import { HeaderChecks } from './header-checks.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import { hashedMembers } from './proofs/check-header.ts';
@@ -57,8 +55,8 @@ export interface VerifierOptions extends Pick<EvidenceOptions, 'chain' | 'reques
   readonly permitted: PermittedUpstreams<Upstream>;
   readonly sendToOther: SendToOther;
   readonly differences: Differences;
-  /** Begins the series of the network: at once if reads are audited, otherwise with the first check. */
-  readonly openMetrics: () => NetworkAuditMetrics;
+  readonly metrics: Pick<NetworkMetrics, 'auditing'>;
+  /** Whether reads are audited: their series begin at once, others with the first check. */
   readonly hasAudits: boolean;
   /** Log of the network. */
   readonly log: Log;
@@ -91,7 +89,7 @@ export class Verifier {
   readonly #requests: AuditRequests;
   readonly #headers: HeaderChecks;
   readonly #lines = new LineLimit();
-  #openedMetrics: NetworkAuditMetrics | undefined;
+  #hasSeries = false;
   #auditsInProgress = 0;
   #isClosed = false;
 
@@ -101,7 +99,7 @@ export class Verifier {
     const requests = new AuditRequests(upstreams, permitted);
     this.#requests = requests;
     this.#headers = new HeaderChecks(chain);
-    if (hasAudits) this.#openedMetrics = options.openMetrics();
+    if (hasAudits) this.#beginSeries();
     this.#evidence = new Evidence({ chain, request, requests, isAlone: upstreams.length === 1 });
   }
 
@@ -129,10 +127,10 @@ export class Verifier {
     { method, params }: AuditedRead,
     given: UpstreamResponse,
   ): Promise<AuditReport | undefined> {
-    const { differences, chain, log } = this.#options;
-    const metrics = this.#metrics;
+    const { differences, chain, metrics, log } = this.#options;
+    this.#beginSeries();
     this.#auditsInProgress++;
-    metrics.begun();
+    metrics.auditing(1);
     try {
       // The caller's response goes first.
       await clock.nextTurn();
@@ -144,9 +142,9 @@ export class Verifier {
       const finding = await auditCall({ method, params, first, response, deadline }, parts);
       if (this.#isClosed) return undefined;
       const names = finding.answers.map(([{ name }]) => name);
-      for (const [{ name }, outcome] of finding.answers) {
-        const from = finding.reason === 'undecided' ? names.find((one) => one !== name) : undefined;
-        metrics.audited(name, outcome, from);
+      for (const [upstream, outcome] of finding.answers) {
+        const from = finding.reason === 'undecided' ? names.find((one) => one !== upstream.name) : undefined;
+        upstream.recordAudit(outcome, from);
       }
       const report = reportOf(method, finding);
       if (report.outcome !== 'differs') return report;
@@ -162,7 +160,7 @@ export class Verifier {
       return undefined;
     } finally {
       this.#auditsInProgress--;
-      metrics.ended();
+      metrics.auditing(-1);
     }
   }
 
@@ -173,8 +171,9 @@ export class Verifier {
   async agree(claim: Claim, count: number): Promise<boolean> {
     const { sendToOther, differences } = this.#options;
     const { agreeing, others } = await agreement(claim, count, sendToOther, differences);
-    for (const { name } of agreeing) this.#metrics.audited(name, 'agrees');
-    for (const { name } of others) this.#metrics.audited(name, 'differs');
+    this.#beginSeries();
+    for (const upstream of agreeing) upstream.recordAudit('agrees');
+    for (const upstream of others) upstream.recordAudit('differs');
     const upstreams = others.map(({ name }) => name);
     if (others.length > 0) this.#warn({ method: claim.method.name, upstreams }, 'verify: other upstreams agree');
     return agreeing.includes(claim.work.upstream);
@@ -254,7 +253,8 @@ export class Verifier {
     }
     const { kind } = finding;
     const outcome = kind === 'proven' ? 'agrees' : kind === 'disproved' ? 'differs' : 'cannot-tell';
-    this.#metrics.audited(upstream.name, outcome);
+    this.#beginSeries();
+    upstream.recordAudit(outcome);
     if (finding.kind === 'disproved') {
       const { reason } = finding;
       this.#warn({ method: method.name, upstreams: [upstream.name] }, `verify: ${reason}`);
@@ -270,8 +270,12 @@ export class Verifier {
     if (count !== undefined) this.#options.log.warn({ ...facts, ...more, ...(count > 1 && { count }) }, text);
   }
 
-  get #metrics(): NetworkAuditMetrics {
-    return (this.#openedMetrics ??= this.#options.openMetrics());
+  #beginSeries(): void {
+    if (this.#hasSeries) return;
+    this.#hasSeries = true;
+    const { metrics, upstreams } = this.#options;
+    metrics.auditing(0);
+    for (const upstream of upstreams) upstream.metrics.auditsBegun();
   }
 }
 

@@ -17,7 +17,7 @@ const bound = {
     metrics: networkMetrics(new Registry(), 'base', true),
     args: {
       ...{ failedOver: ['a'], hedged: ['won'], budgetExceeded: ['retry'], partSent: ['a', 'result'], split: ['range'] },
-      ...{ head: [1], witnessesMissing: [true], queued: [1], socketClosed: ['idle'] },
+      ...{ head: [1], witnessesMissing: [true], auditing: [1], queued: [1], socketClosed: ['idle'] },
     },
   },
   upstreamMetrics: {
@@ -31,6 +31,7 @@ const bound = {
         lag: [1],
         onOtherBranch: [true],
         polled: ['response'],
+        audited: ['agrees'],
       },
     },
   },

@@ -22,7 +22,6 @@ it('conditions are made once a second for all that read them, and again after a 
     config: { slug: 'five' },
     router: { all: [upstream as unknown as Upstream], options: { maxLagBlocks: undefined } },
     chain: { view: { headOf: () => undefined, markOf: () => undefined } as unknown as ShownNetwork['chain']['view'] },
-    auditsOf: () => undefined,
   };
   const conditions = new UpstreamConditions();
   const stateAt = (now: number): string | undefined => [...conditions.of(network, now).values()][0]?.state;

@@ -11,7 +11,6 @@ const overtaken = 'the hedged request responded first';
 const network = {
   router: { all: [{}], options: { maxLagBlocks: undefined } },
   chain: { view: { headOf: () => undefined, markOf: () => undefined, maxLag: 8 } },
-  auditsOf: () => undefined,
 } as unknown as ShownNetwork;
 
 function stateOf(health: UpstreamHealth, respondedAt = -Infinity, hasFailed = false): string {

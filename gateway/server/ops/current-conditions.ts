@@ -55,14 +55,14 @@ function conditionsOf(network: Network, upstreams: UpstreamConditions, now: numb
       ...{ kind: 'network', network: slug },
       reason: `groups of upstreams have other blocks from ${dispute.number} on, without a majority: the branch followed before stays`,
     });
-  for (const [{ name, health }, { state, reason }] of found) {
+  for (const [{ name, health, difference }, { state, reason }] of found) {
     const subject = { network: slug, upstream: name };
     // An operation of an operator is an event of its own.
     if (reason !== undefined && state !== 'drained' && state !== 'differs')
       // The log has a line of each circuit that opens.
       conditions.push({ ...subject, kind: 'upstream', reason, isLogged: health.trouble(now) !== undefined });
-    const differedAt = network.auditsOf(name)?.difference?.at ?? -Infinity;
-    if (now - differedAt <= DIFFERENCE_EVENT_MS) conditions.push({ ...subject, ...differs, isLogged: true });
+    if (difference !== undefined && now - difference.at <= DIFFERENCE_EVENT_MS)
+      conditions.push({ ...subject, ...differs, isLogged: true });
   }
   return conditions;
 }

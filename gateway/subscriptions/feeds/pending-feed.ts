@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache';
+import type { Feed } from '../../chain/poller.ts';
 import { clock } from '../../clock/clock.ts';
 import { maxEntries } from '../../config/max-entries.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { fanOut } from './fan-out.ts';
 import type { Unsubscribe, Subscriber } from './subscriber.ts';
-import { openPendingStream, type PendingSource, type PendingStream } from './pending-stream.ts';
+import { openPendingStream, type PendingSource } from './pending-stream.ts';
 
 export interface PendingFeedOptions {
   /** The current upstreams that are not drained, best first. */
@@ -16,7 +17,7 @@ export interface PendingFeedOptions {
 /** A stream that is open, and its upstream. */
 interface OpenStream {
   readonly source: PendingSource;
-  readonly stream: PendingStream;
+  readonly stream: Feed;
 }
 
 /** Delay after all upstreams failed to open a stream. */

@@ -1,20 +1,10 @@
 import { isHash } from '../../chain/header.ts';
+import type { Feed, PolledUpstream } from '../../chain/poller.ts';
 import { clock, type Timer } from '../../clock/clock.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
 
 /** The part of an upstream that pending transactions use. */
-export interface PendingSource {
-  readonly circuit: { readonly isClosed: boolean };
-  /** Whether the upstream is on another chain, by the last check of its chain id. */
-  readonly isOnOtherChain: boolean;
-  /** @param params as JSON text  @throws Error without a result */
-  fetchResult(method: string, params: string): Promise<unknown>;
-  /** Subscribes over the upstream's WebSocket; undefined if it has none. Calls `ended` once, unless it was closed. */
-  subscribe(
-    params: string,
-    events: { started(): void; notified(result: unknown): void; ended(): void },
-  ): { close(): void } | undefined;
-}
+export type PendingSource = Pick<PolledUpstream, 'circuit' | 'isOnOtherChain' | 'fetchResult' | 'subscribe'>;
 
 export interface StreamEvents {
   notified(hashes: readonly string[]): void;
@@ -22,21 +12,17 @@ export interface StreamEvents {
   ended(): void;
 }
 
-export interface PendingStream {
-  close(): void;
-}
-
 const POLL_INTERVAL_MS = 500;
 /** Maximum hashes of one poll. */
 const MAX_HASHES = 10_000;
 
 /** Streams pending transactions from one upstream: over its WebSocket, or else from a filter at the upstream that it polls. */
-export async function openPendingStream(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
+export async function openPendingStream(source: PendingSource, events: StreamEvents): Promise<Feed> {
   return (await openSubscription(source, events)) ?? openPolledFilter(source, events);
 }
 
 /** Opens a stream; undefined if the upstream has no WebSocket, or rejects the subscription. */
-function openSubscription(source: PendingSource, events: StreamEvents): Promise<PendingStream | undefined> {
+function openSubscription(source: PendingSource, events: StreamEvents): Promise<Feed | undefined> {
   return new Promise((resolve) => {
     let hasStarted = false;
     const stream = source.subscribe('["newPendingTransactions"]', {
@@ -57,7 +43,7 @@ function openSubscription(source: PendingSource, events: StreamEvents): Promise<
 }
 
 /** @throws Error (rejects with it) if the upstream does not support filters */
-async function openPolledFilter(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
+async function openPolledFilter(source: PendingSource, events: StreamEvents): Promise<Feed> {
   const id = await source.fetchResult(nodeMethods.newPendingFilter, '[]');
   if (typeof id !== 'string') throw new Error('the upstream returned no filter id');
   const params = JSON.stringify([id]);

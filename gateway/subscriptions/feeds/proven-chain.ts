@@ -1,8 +1,7 @@
 import { MAX_HEADERS } from '../../chain/followed-chain.ts';
 import type { Header } from '../../chain/header.ts';
 import { HeaderRing, type ChainChange } from '../../chain/header-ring.ts';
-import type { ChainPoller } from '../../chain/poller.ts';
-import type { ChainView } from '../../chain/view.ts';
+import type { WatchedChain } from '../../chain/poller.ts';
 import { clock } from '../../clock/clock.ts';
 import { causeOf, type Log } from '../../config/log.ts';
 import type { Unsubscribe } from './subscriber.ts';
@@ -17,9 +16,7 @@ const MAX_WITNESS_WAIT_BLOCKS = 4;
 const MAX_SILENCE_MS = 60_000;
 
 export interface ProvenChainOptions {
-  readonly chain: Pick<ChainPoller, 'watch' | 'delivered' | 'waitForHead' | 'waitForNews' | 'whenShared'> & {
-    readonly view: Pick<ChainView<unknown>, 'head' | 'headers' | 'witnesses' | 'blockMs'>;
-  };
+  readonly chain: Omit<WatchedChain, 'waitForChange'>;
   /** Blocks without witnesses are never delivered. */
   readonly isRequired: boolean;
   /** A header whose hash is proven. Undefined: it is wrong, or is not proven and must be. Never rejects. */

@@ -17,7 +17,6 @@ import { provenMembers } from '../proofs/encode-transaction.ts';
 import { hashOf, isSameHex, quantityOf } from '../proofs/hex.ts';
 import { EMPTY_LIST } from '../proofs/tree.ts';
 import type { AuditRequests } from './audit-requests.ts';
-import { sizeOf } from './size-of.ts';
 
 /** Maximum size of the evidence of all networks of this process, as JSON. Parsed, it takes about four times as much. */
 const MAX_CACHED_CHARS = 16_000_000;
@@ -231,13 +230,9 @@ export class Evidence {
   ): Promise<ProvenState | undefined> {
     const hash = String(header['hash']).toLowerCase();
     const params = [address, slots, { blockHash: hash }];
-    const name = `${hash} ${[address, ...slots].join(' ').toLowerCase()}`;
-    const known = this.#known(`state ${name}`) as ProvenState | undefined;
-    if (known !== undefined) return known;
-    const proof = await this.#find(`proof ${name}`, work, nodeMethods.proof, params);
-    const state = proof && (await readProof(header, address, slots, proof));
-    if (state !== undefined) this.#keep(`state ${name}`, state);
-    return state;
+    const name = `state ${hash} ${[address, ...slots].join(' ').toLowerCase()}`;
+    const read = (proof: object): Promise<ProvenState | undefined> => readProof(header, address, slots, proof);
+    return (await this.#find(name, work, nodeMethods.proof, params, read)) as ProvenState | undefined;
   }
 
   /** The uncles of a block; none without a request, if the header says so. */
@@ -367,7 +362,7 @@ export class Evidence {
     work: Work,
     method: string,
     params: readonly unknown[],
-    keep?: (result: never) => object,
+    keep?: (result: never) => object | Promise<object | undefined>,
   ): Promise<object | undefined> {
     const known = this.#known(name);
     if (known !== undefined) return known;
@@ -376,7 +371,7 @@ export class Evidence {
     const kind = `${name.slice(0, name.indexOf(' '))} of ${candidates}`;
     if (clock.now() < (this.#unproven.get(kind)?.until ?? -Infinity)) return undefined;
     const result = await this.#request(method, params, work, kind);
-    const value = result && keep !== undefined ? keep(result as never) : result;
+    const value = result && keep !== undefined ? await keep(result as never) : result;
     if (value !== undefined && this.#known(name) === undefined) this.#keep(name, value);
     return value;
   }
@@ -437,4 +432,13 @@ export async function readProof(
     values.push(value);
   }
   return { account, slots: values };
+}
+
+/** The approximate length of a value as JSON. */
+export function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length + 3;
+  if (typeof value !== 'object' || value === null) return 6;
+  let size = 2;
+  for (const name in value) size += name.length + 4 + sizeOf((value as Record<string, unknown>)[name]);
+  return size;
 }
