@@ -8,7 +8,7 @@ import {
   type MethodCheck,
   type ParamsCheck,
 } from './permissions/call-permissions.ts';
-import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
+import type { EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
 import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
 import { permissionFields, permissionNames, type PermissionField } from './permissions/permission-fields.ts';
@@ -45,12 +45,13 @@ export interface KeyToken {
   readonly config: KeyTokenConfig;
 }
 
-/** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
+/** An authenticated key with its compiled permissions. A part without permissions is empty or undefined, so its check is skipped. */
 export interface KeyAccess {
   readonly record: KeyRecord;
   /** The account whose limits apply. Keys that replaced each other by rotation, and keys of a team, share one. */
   readonly account: CallerAccount;
-  readonly entry: EntryPermissions | undefined;
+  /** Checks before the body is read: `checkEntry`. */
+  readonly entry: readonly EntryCheck[];
   readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
   readonly bounds: Bounds | undefined;
@@ -140,7 +141,7 @@ function compileWithout(
   return {
     record,
     account: accounts.of(account, id, limits?.concurrency),
-    entry: entry.length > 0 ? new EntryPermissions(entry) : undefined,
+    entry,
     calls: callPermissions(given.methodCheck, methods, params),
     bounds,
     limits,

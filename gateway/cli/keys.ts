@@ -17,7 +17,7 @@ import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { readFolder } from '../network-files/load-networks.ts';
 import { namespaceOf } from '../network-files/options/method-pattern.ts';
 import { rateWarnings } from '../spec/request-units.ts';
-import { readUsage } from '../usage/read-usage.ts';
+import { readUsage } from '../usage/usage-report.ts';
 import { USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
 import { listText, type ListOptions } from './columns.ts';
 import { examples, withStores, type CommandContext } from './command-context.ts';

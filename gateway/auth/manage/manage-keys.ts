@@ -28,7 +28,7 @@ import { teamIn } from '../formats/team.ts';
 import { subjectDigest, tokenIdDigest } from '../tokens/revocations.ts';
 import { unknownMethodWarnings } from '../unknown-methods.ts';
 import { KeyOperationError, noSuchKey } from './key-operation-error.ts';
-import { isActive } from './key-state.ts';
+import { keyStateOf } from './key-state.ts';
 import type { FailedRevocation, RevokedKeys } from './revoked-keys.ts';
 
 /** Concurrent revocations: each must finish within the command timeout. */
@@ -177,7 +177,7 @@ export class KeyManager {
     const { name, permissions } = record;
     // A plan that is not known here is an error of its own: the key may be active in the gateways.
     withPlan(permissions ?? {}, this.plans);
-    if (!isActive(record, this.plans))
+    if (!['active', 'development'].includes(keyStateOf(record, this.plans)))
       throw new KeyOperationError('inactive', `The key ${id} is not active`, 'create a new key');
     const key = makeKey();
     const digest = digestOf(key);

@@ -24,7 +24,7 @@ export class RevocationError extends Error {
 }
 
 /** The message of each failure. One that several keys share is there once, after their ids. */
-export function failureText(failed: readonly FailedRevocation[]): string {
+function failureText(failed: readonly FailedRevocation[]): string {
   const ids = new Map<string, string[]>();
   for (const { id, error } of failed) ids.set(error.message, [...(ids.get(error.message) ?? []), id]);
   const lines = [...ids].map(([message, own]) =>

@@ -9,8 +9,14 @@ import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
-import { readUsage } from '../../usage/read-usage.ts';
-import { readReportDay, readReportParts, reportParts, reportUsage, withNames } from '../../usage/usage-report.ts';
+import {
+  readReportDay,
+  readReportParts,
+  readUsage,
+  reportParts,
+  reportUsage,
+  withNames,
+} from '../../usage/usage-report.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
