@@ -13,7 +13,7 @@ import { entriesOf } from '../auth/permissions/field-formats.ts';
 import { recordWithPlan, withPlan } from '../auth/permissions/plans.ts';
 import type { PermissionTexts } from '../auth/permissions/permissions.ts';
 import { kidPattern } from '../auth/permissions/token-keys.ts';
-import { RevocationError } from '../auth/manage/revoked-keys.ts';
+import { RevocationError } from '../auth/manage/key-operation-error.ts';
 import { readFolder } from '../network-files/load-networks.ts';
 import { namespaceOf } from '../network-files/options/method-pattern.ts';
 import { rateWarnings } from '../spec/request-units.ts';

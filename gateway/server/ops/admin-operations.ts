@@ -5,9 +5,8 @@ import { mergePermissions, type KeyRecord, type KeyStore, type PermissionChange 
 import { StoreUnreachable } from '../../store/store-error.ts';
 import { readName, type CreatedKey, type KeyManager } from '../../auth/manage/manage-keys.ts';
 import { shownTokenKeys } from '../../auth/manage/displayed-record.ts';
-import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
-import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
-import { unknownNetworks } from '../../auth/unknown-networks.ts';
+import { KeyOperationError, type RevokedKeys } from '../../auth/manage/key-operation-error.ts';
+import { unknownNetworks } from '../../auth/unknown-names.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import {
   readReportDay,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KeyManager } from '../../../gateway/auth/manage/manage-keys.ts';
-import { RevocationError } from '../../../gateway/auth/manage/revoked-keys.ts';
+import { RevocationError } from '../../../gateway/auth/manage/key-operation-error.ts';
 import { openKeys, type OpenKeys } from '../../support/open-keys.ts';
 import { startRedis, type RedisServer } from '../../support/redis.ts';
 import { noPlans } from '../../support/no-plans.ts';
