@@ -70,9 +70,9 @@ export class Authenticator {
    */
   readonly counts = { hit: 0, stale: 0, found: 0, unknown: 0, unreachable: 0 };
   readonly #store: KeyStore;
+  readonly #options: AuthenticatorOptions;
   readonly #staleMaxMs: number;
   readonly #records: RecordCache<KeyAccess>;
-  readonly #allowDevelopmentKeys: boolean;
   /** Why keys are rejected without another lookup: they are unknown, or their record is malformed. */
   readonly #rejected = new LRUCache<string, 'key-invalid' | 'key-store-unreachable'>(
     expiringEntries(MAX_CACHED_KEYS, REJECTED_TTL_MS),
@@ -82,7 +82,6 @@ export class Authenticator {
    * not extend it.
    */
   readonly #guesses = new LRUCache<string, Guesses>(expiringEntries(MAX_GUESSING_ADDRESSES, GUESS_WINDOW_MS));
-  readonly #bounds: ProcessBounds;
   /**
    * Lookups of addresses with too many unknown keys. They wait here and are not rejected: a valid key may have the same
    * address. The limit of requests in progress limits how many wait.
@@ -92,10 +91,7 @@ export class Authenticator {
     maxWaitMs: MAX_LIMITED_WAIT_MS,
     rejection: () => new RpcError('unknown-key-limit', undefined, { retryAfterS: GUESS_WINDOW_MS / 1_000 }),
   });
-  readonly #isFirstWorker: () => boolean;
-  readonly #log: Log;
   readonly #accounts: KeyAccounts;
-  readonly #keyHeaders: boolean;
   #keyPlaces: KeyPlaces | undefined;
   readonly #revocations: Revocations;
   #auth: AuthConfig | undefined;
@@ -105,14 +101,10 @@ export class Authenticator {
 
   constructor(store: KeyStore, options: AuthenticatorOptions) {
     this.#store = store;
-    this.#bounds = options.bounds;
-    this.#isFirstWorker = options.isFirstWorker;
-    this.#log = options.log;
+    this.#options = options;
     this.#accounts = new KeyAccounts(options.leases);
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#records = new RecordCache(store, this.#staleMaxMs, MAX_CACHED_KEYS);
-    this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
-    this.#keyHeaders = options.keyHeaders ?? false;
     this.#revocations = new Revocations(store, this.#staleMaxMs);
     this.configure(options.auth);
     store.onChange((digest) => {
@@ -140,26 +132,21 @@ export class Authenticator {
       const isOfKeys = (plans: Plans, name: string): boolean =>
         Object.hasOwn(plans, name) && plans[name]?.['team'] === undefined;
       const removed = Object.keys(before.plans).filter((name) => !isOfKeys(auth.plans, name));
-      if (this.#isFirstWorker()) void this.#logPlanChange(removed);
+      if (this.#options.isFirstWorker()) void this.#logPlanChange(removed);
     }
     this.#keyTokens = new KeyTokens(auth.keyTokens);
     const { issuer } = auth;
+    const { bounds, log, keyHeaders = false } = this.#options;
     if (issuer?.keySet !== before?.issuer?.keySet) {
       this.#issuerKeys?.close();
-      this.#issuerKeys = issuer && new IssuerKeys(issuer.keySet, this.#staleMaxMs, this.#log);
+      this.#issuerKeys = issuer && new IssuerKeys(issuer.keySet, this.#staleMaxMs, log);
     }
     const keys = this.#issuerKeys;
-    const places = { keyHeaders: this.#keyHeaders, tokens: issuer !== undefined };
+    const tokens = issuer !== undefined;
     this.#keyPlaces =
-      places.keyHeaders || places.tokens ? { ...places, tokensInPath: issuer?.tokensInPath === true } : undefined;
-    this.#tokens =
-      issuer &&
-      keys &&
-      new TokenAuthenticator(
-        { ...issuer, plans: auth.plans, keys, bounds: this.#bounds, log: this.#log },
-        this.#revocations,
-        this.#accounts,
-      );
+      keyHeaders || tokens ? { keyHeaders, tokens, tokensInPath: issuer?.tokensInPath === true } : undefined;
+    const tokenOptions = issuer && keys && { ...issuer, plans: auth.plans, keys, bounds, log };
+    this.#tokens = tokenOptions && new TokenAuthenticator(tokenOptions, this.#revocations, this.#accounts);
   }
 
   close(): void {
@@ -278,8 +265,9 @@ export class Authenticator {
    */
   async #admitted<Result>(address: string, work: () => Promise<Result>): Promise<Result> {
     const group = addressGroup(address);
-    const guesses = this.#guessesOf(group);
-    const isLimited = guesses.count >= this.#bounds.unknownKeysMax;
+    let guesses = this.#guesses.get(group);
+    if (guesses === undefined) this.#guesses.set(group, (guesses = new Guesses(group)));
+    const isLimited = guesses.count >= this.#options.bounds.unknownKeysMax;
     // Counted before the outcome is known, so that concurrent guesses are limited too.
     guesses.count += 1;
     let isCounted = false;
@@ -338,18 +326,10 @@ export class Authenticator {
     } catch (error) {
       if (error instanceof KeyRecordMalformed) {
         if (isCurrent()) this.#rejected.set(digest, 'key-store-unreachable');
-        this.#log.error({ error: error.message }, 'key rejected: its record is malformed');
+        this.#options.log.error({ error: error.message }, 'key rejected: its record is malformed');
       }
       throw error;
     }
-  }
-
-  #guessesOf(group: string): Guesses {
-    const existing = this.#guesses.get(group);
-    if (existing !== undefined) return existing;
-    const guesses = new Guesses(group);
-    this.#guesses.set(group, guesses);
-    return guesses;
   }
 
   /** A key whose record has an invalid permission is rejected: the permission was meant to restrict it. */
@@ -361,36 +341,36 @@ export class Authenticator {
       );
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
-      this.#log.error({ key: record.id, problems: error.problems }, 'key rejected: its record is invalid');
+      this.#options.log.error({ key: record.id, problems: error.problems }, 'key rejected: its record is invalid');
       return undefined;
     }
   }
 
   /** Logs the ids of keys whose calls are rejected from now on. @param removed names of plans */
   async #logPlanChange(removed: readonly string[]): Promise<void> {
+    const { log } = this.#options;
     if (!this.#store.isAvailable)
-      this.#log.warn(
-        'plans changed: cached keys keep the former ones until Redis is available, KEY_STALE_MAX_S at most',
-      );
+      log.warn('plans changed: cached keys keep the former ones until Redis is available, KEY_STALE_MAX_S at most');
     if (removed.length === 0) return;
     // If the store fails, each lookup of such a key logs it.
     const records = await this.#store.entries().catch(() => new Map<string, KeyRecord>());
-    const named: KeyRecord[] = [];
-    for (const record of records.values()) {
+    const named: string[] = [];
+    for (const { id, permissions, revokedAt } of records.values()) {
       await timeSlicer.next();
-      const { permissions, revokedAt } = record;
-      if (revokedAt === undefined && removed.includes(permissions?.['plan'] ?? '')) named.push(record);
+      if (revokedAt === undefined && removed.includes(permissions?.['plan'] ?? '')) named.push(id);
     }
     if (named.length === 0) return;
-    const keys = named.slice(0, MAX_LOGGED_KEYS).map(({ id }) => id);
-    this.#log.error(
+    const keys = named.slice(0, MAX_LOGGED_KEYS);
+    log.error(
       { plans: removed, keys, count: named.length },
       'keys rejected: their plan is not in auth.yaml, or has a team',
     );
   }
 
   #isUsable(record: KeyRecord): boolean {
-    return record.revokedAt === undefined && (record.development !== true || this.#allowDevelopmentKeys);
+    return (
+      record.revokedAt === undefined && (record.development !== true || this.#options.allowDevelopmentKeys === true)
+    );
   }
 
   #changed(digest: string | undefined): void {

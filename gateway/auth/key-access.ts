@@ -3,12 +3,13 @@ import { KeyAccount } from '../admission/key-accounts.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { originMatcher } from './formats/origin-pattern.ts';
 import {
-  CallPermissions,
+  callPermissions,
+  type CallPermissions,
   type FieldCheck,
   type MethodCheck,
   type ParamsCheck,
 } from './permissions/call-permissions.ts';
-import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
+import type { EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
 import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
 import { permissionFields, permissionNames, type PermissionField } from './permissions/permission-fields.ts';
@@ -45,12 +46,13 @@ export interface KeyToken {
   readonly config: KeyTokenConfig;
 }
 
-/** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
+/** An authenticated key with its compiled permissions. A part without permissions is empty or undefined, so its check is skipped. */
 export interface KeyAccess {
   readonly record: KeyRecord;
   /** The account whose limits apply. Keys that replaced each other by rotation, and keys of a team, share one. */
   readonly account: CallerAccount;
-  readonly entry: EntryPermissions | undefined;
+  /** Checks before the body is read: `checkEntry`. */
+  readonly entry: readonly EntryCheck[];
   readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
   readonly bounds: Bounds | undefined;
@@ -87,6 +89,7 @@ interface Accounts {
 const newAccounts: Accounts = { of: (name) => new KeyAccount(name) };
 
 const noCapabilities: Capabilities = { explain: false, private: false, verify: false, verifyLevel: 'off' };
+const noTokens: TokenRules = { keys: [], isRequired: false };
 
 /** What the secret of a key lifts with `overrideAllowlists`. */
 const allowLists: readonly PermissionField[] = ['methods', 'contracts', 'origins', 'userAgents', 'ips'];
@@ -140,8 +143,8 @@ function compileWithout(
   return {
     record,
     account: accounts.of(account, id, limits?.concurrency),
-    entry: entry.length > 0 ? new EntryPermissions(entry) : undefined,
-    calls: callPermissions(given.methodCheck, methods, params),
+    entry,
+    calls: callPermissions(methods, params, given.methodCheck),
     bounds,
     limits,
     capabilities,
@@ -150,27 +153,16 @@ function compileWithout(
   };
 }
 
-/** @param ofPublic the only check of methods of a caller without a key */
-function callPermissions(
-  ofPublic: MethodCheck | undefined,
-  methods: readonly FieldCheck<MethodCheck>[],
-  params: readonly FieldCheck<ParamsCheck>[],
-): CallPermissions | undefined {
-  if (ofPublic !== undefined)
-    return new CallPermissions([{ rule: { name: 'public' }, isAllowed: ofPublic }], params, 'not-public');
-  return methods.length + params.length > 0 ? new CallPermissions(methods, params, 'key-settings') : undefined;
-}
-
 /** Permissions as the checks and limits that they stand for. */
 interface CompiledPermissions {
   readonly entry: EntryCheck[];
   readonly methods: FieldCheck<MethodCheck>[];
   readonly params: FieldCheck<ParamsCheck>[];
-  readonly limits: Partial<KeyLimits> | undefined;
-  readonly bounds: Bounds | undefined;
-  readonly account: string | undefined;
-  readonly capabilities: Capabilities | undefined;
-  readonly tokens: TokenRules | undefined;
+  limits?: Partial<KeyLimits> | undefined;
+  bounds?: Bounds | undefined;
+  account?: string;
+  capabilities?: Capabilities;
+  tokens?: TokenRules;
 }
 
 /** @param wider permissions beside which these hold, and which name pass-through methods for them */
@@ -181,14 +173,7 @@ function compilePermissions(
 ): CompiledPermissions {
   const permissions = parsePermissions(texts);
   const others = { ...parsePermissions(wider), ...permissions };
-  const entry: EntryCheck[] = [];
-  const methods: FieldCheck<MethodCheck>[] = [];
-  const params: FieldCheck<ParamsCheck>[] = [];
-  let limits: Partial<KeyLimits> | undefined;
-  let bounds: Bounds | undefined;
-  let account: string | undefined;
-  let capabilities: Capabilities | undefined;
-  let tokens: TokenRules | undefined;
+  const compiled: CompiledPermissions = { entry: [], methods: [], params: [] };
   for (const name of namesInOrder) {
     const [row, value] = [permissionFields[name], permissions[name]];
     if (value === undefined || skipped.includes(name)) continue;
@@ -196,37 +181,37 @@ function compilePermissions(
     const rule = { name, value: row.display?.(text) ?? text };
     switch (row.kind) {
       case 'entry':
-        entry.push({ ...rule, rejection: row.rejection, isAllowed: row.check(value) });
+        compiled.entry.push({ ...rule, rejection: row.rejection, isAllowed: row.check(value) });
         break;
       case 'method':
-        methods.push({ rule, isAllowed: row.check(value) });
+        compiled.methods.push({ rule, isAllowed: row.check(value) });
         break;
       case 'params':
-        params.push({ rule, isAllowed: row.check(value, others) });
+        compiled.params.push({ rule, isAllowed: row.check(value, others) });
         break;
       case 'charged':
-        limits = { ...limits, ...row.limit(value, permissions), isCharged: true };
+        compiled.limits = { ...compiled.limits, ...row.limit(value, permissions), isCharged: true };
         break;
       case 'open':
-        limits = { ...limits, ...row.limit(value) };
+        compiled.limits = { ...compiled.limits, ...row.limit(value) };
         break;
       case 'bound':
-        bounds = { ...bounds, ...row.bound(value) };
+        compiled.bounds = { ...compiled.bounds, ...row.bound(value) };
         break;
       case 'capability':
-        capabilities = { ...noCapabilities, ...capabilities, ...row.grant(value) };
+        compiled.capabilities = { ...noCapabilities, ...compiled.capabilities, ...row.grant(value) };
         break;
       case 'token':
-        tokens = { ...(tokens ?? { keys: [], isRequired: false }), ...row.rules(value) };
+        compiled.tokens = { ...noTokens, ...compiled.tokens, ...row.rules(value) };
         break;
       case 'account':
-        account = row.account(value);
+        compiled.account = row.account(value);
         break;
       case 'plan':
         throw new InvalidPermissionsError(['plan: its permissions are not known here']);
     }
   }
-  return { entry, methods, params, limits, bounds, account, capabilities, tokens };
+  return compiled;
 }
 
 /** Narrows permissions so that both hold: each check must pass, and of two limits the lower one counts. */

@@ -13,6 +13,8 @@ export interface KeyPlaces {
   readonly tokensInPath: boolean;
 }
 
+const bearerForm = /^bearer +(\S+) *$/i;
+
 /**
  * Whether a request has no key, token or secret, also in a place where this gateway does not read one. A request with an
  * invalid key is not a call without a key.
@@ -39,7 +41,7 @@ export function sentKey(pathKey: string, headers: IncomingHttpHeaders, places: K
     throw invalidToken('send it in Authorization: Bearer');
   }
   const { authorization = '' } = headers;
-  const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+  const bearer = bearerForm.exec(authorization)?.[1];
   const offered = places.tokens && isUpgrade ? tokenInProtocols(headers['sec-websocket-protocol']) : undefined;
   const isBearerValid =
     !/^bearer(\s|$)/i.test(authorization) ||
@@ -68,6 +70,6 @@ export function tokenBeside(
   key: string,
   { authorization = '', 'sec-websocket-protocol': protocols }: IncomingHttpHeaders,
 ): string | undefined {
-  const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+  const bearer = bearerForm.exec(authorization)?.[1];
   return bearer === undefined || bearer === key ? tokenInProtocols(protocols) : bearer;
 }

@@ -5,12 +5,12 @@ import { DEFAULT_CONCURRENCY } from '../admission/caller-account.ts';
 import type { KeyAccounts } from '../admission/key-accounts.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { ProcessBounds } from '../config/process-bounds.ts';
+import { LineLimit } from '../config/line-limit.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { digestOf, keyIdOf } from './formats/key.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
-import { permissionText } from './permissions/permissions-in-files.ts';
-import { InvalidPermissionsError, type PermissionTexts } from './permissions/permissions.ts';
+import { InvalidPermissionsError, permissionText, type PermissionTexts } from './permissions/permissions.ts';
 import type { Plans } from './permissions/plans.ts';
 import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
 import { jose } from './tokens/jose.ts';
@@ -21,7 +21,7 @@ import { invalidToken } from './tokens/token-form.ts';
 const MAX_VERIFIED = 10_000;
 /** Longest rest of the life of a token in a URL: URLs are in logs of proxies and browsers. */
 const MAX_IN_PATH_MS = 900_000;
-const WARNING_INTERVAL_MS = 60_000;
+
 export interface TokenOptions extends IssuerConfig {
   readonly plans: Plans;
   readonly keys: IssuerKeys;
@@ -38,8 +38,7 @@ export class TokenAuthenticator {
   readonly #revocations: Revocations;
   readonly #accounts: KeyAccounts;
   readonly #verified = new LRUCache<string, KeyAccess>(maxEntries(MAX_VERIFIED));
-  readonly #inProgress = new Map<string, Promise<KeyAccess>>();
-  #warnedAt = -Infinity;
+  readonly #warnings = new LineLimit();
 
   constructor(options: TokenOptions, revocations: Revocations, accounts: KeyAccounts) {
     this.#options = options;
@@ -66,12 +65,7 @@ export class TokenAuthenticator {
 
   /** Verifies a token. @throws RpcError (rejects with it): token-invalid, key-store-unreachable */
   async verify(text: string, digest: string, isInPath: boolean): Promise<KeyAccess> {
-    let verification = this.#inProgress.get(digest);
-    if (verification === undefined) {
-      verification = this.#verify(text).finally(() => this.#inProgress.delete(digest));
-      this.#inProgress.set(digest, verification);
-    }
-    const access = await verification;
+    const access = await this.#verify(text);
     this.#verified.set(digest, access);
     if (access.token === undefined) return access;
     checkLifeInPath(access.token, isInPath);
@@ -129,17 +123,14 @@ export class TokenAuthenticator {
   }
 
   #accessOf({ payload, keys }: VerifiedToken, text: string): KeyAccess {
-    const { issuer, clockToleranceS, claim } = this.#options;
+    const { issuer, clockToleranceS, claim, log } = this.#options;
     const { exp = 0 } = payload;
     const digest = subjectDigest(issuer, textIn(payload, 'sub'));
     const digests = payload.jti === undefined ? [digest] : [digest, tokenIdDigest(issuer, textIn(payload, 'jti'))];
     const ends = { expiresAt: exp * 1_000, endsAt: (exp + clockToleranceS) * 1_000 };
     const token = { digests, keys, ...ends, text, config: this.#options };
-    const { permissions, ceiling } = grantOf(
-      Object.hasOwn(payload, claim) ? payload[claim] : undefined,
-      claim,
-      this.#options,
-    );
+    const granted = Object.hasOwn(payload, claim) ? payload[claim] : undefined;
+    const { permissions, ceiling } = grantOf(granted, this.#options);
     const record = { id: keyIdOf(digest), name: 'token', createdAt: '', permissions };
     // Longer than an id, so that no user can choose a subject that shares the limits of a key.
     const account = `token:${digest.slice(0, 32)}`;
@@ -147,16 +138,14 @@ export class TokenAuthenticator {
       return { ...compileAccess(record, this.#accounts, { account, ceiling }), token };
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
-      this.#warn(record.id, error.problems);
+      // Each user can cause the warning.
+      if (this.#warnings.take('permissions') !== undefined)
+        log.warn(
+          { key: record.id, problems: error.problems },
+          'token rejected: the permissions in its claim are invalid',
+        );
       throw invalidToken(`the permissions in its claim ${claim} are invalid`);
     }
-  }
-
-  /** Warns at most once a minute: each user can cause the warning. */
-  #warn(key: string, problems: readonly string[]): void {
-    if (clock.now() - this.#warnedAt < WARNING_INTERVAL_MS) return;
-    this.#warnedAt = clock.now();
-    this.#options.log.warn({ key, problems }, 'token rejected: the permissions in its claim are invalid');
   }
 }
 
@@ -184,8 +173,7 @@ function checkLifeInPath({ expiresAt }: TokenFacts, isInPath: boolean): void {
 /** A plan as it is, or the permissions of the claim below the ceiling. @throws RpcError token-invalid */
 function grantOf(
   claim: unknown,
-  name: string,
-  { plans, defaultPlan, ceiling, bounds }: TokenOptions,
+  { claim: name, plans, defaultPlan, ceiling, bounds }: TokenOptions,
 ): { permissions: PermissionTexts; ceiling?: PermissionTexts | undefined } {
   const plan = claim === undefined ? defaultPlan : claim;
   if (typeof plan === 'string') {

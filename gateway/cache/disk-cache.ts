@@ -10,13 +10,13 @@ import {
   FULL,
   IO_ERROR,
   isLocked,
-  makePrivateFile,
   openSqlite,
   sqliteCodeOf,
   whenUnlocked,
   type Database,
   type Statement,
 } from '../store/open-sqlite.ts';
+import { makePrivateFile } from '../store/private-file.ts';
 import { StoreError } from '../store/store-error.ts';
 import { compress, decompress, isContentError } from './compress-entry.ts';
 import { chainKeyOf, DurableCache } from './durable-cache.ts';

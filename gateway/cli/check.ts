@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { readAuth, type AuthConfig } from '../auth/tokens/read-auth.ts';
-import { unknownNetworks } from '../auth/unknown-networks.ts';
+import { unknownNetworks } from '../auth/unknown-names.ts';
 import type { Settings } from '../config/settings.ts';
 import {
   AUTH,

@@ -1,6 +1,5 @@
 import { CommanderError } from 'commander';
-import { KeyOperationError } from '../auth/manage/key-operation-error.ts';
-import { RevocationError } from '../auth/manage/revoked-keys.ts';
+import { KeyOperationError, RevocationError } from '../auth/manage/key-operation-error.ts';
 import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
 import { StoreError, StoreFull } from '../store/store-error.ts';
 import { BackupError } from '../backup/restore.ts';

@@ -5,7 +5,7 @@ import { isWellFormedKey } from '../auth/formats/key.ts';
 import { readName } from '../auth/manage/manage-keys.ts';
 import { editableFields } from '../auth/permissions/permission-fields.ts';
 import type { PermissionChange } from '../auth/stores/key-store.ts';
-import { unknownNetworks } from '../auth/unknown-networks.ts';
+import { unknownNetworks } from '../auth/unknown-names.ts';
 import { slugsIn } from '../network-files/load-networks.ts';
 import { CommandError } from './exit-codes.ts';
 import { lastDays, USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';

@@ -1,11 +1,13 @@
+import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
+import { maxEntries } from './max-entries.ts';
 
 const LINE_INTERVAL_MS = 60_000;
 const MAX_LINES = 1_000;
 
 /** Limits equal log lines to one a minute. */
 export class LineLimit {
-  readonly #lines = new Map<string, { loggedAt: number; count: number }>();
+  readonly #lines = new LRUCache<string, { loggedAt: number; count: number }>(maxEntries(MAX_LINES));
 
   /**
    * @param line what equal lines have in common
@@ -13,15 +15,9 @@ export class LineLimit {
    */
   take(line: string): number | undefined {
     const now = clock.now();
-    const known = this.#lines.get(line) ?? { loggedAt: -Infinity, count: 0 };
-    known.count++;
-    this.#lines.delete(line);
-    this.#lines.set(line, known);
-    const [oldest] = this.#lines.keys();
-    if (this.#lines.size > MAX_LINES && oldest !== undefined) this.#lines.delete(oldest);
-    if (now - known.loggedAt < LINE_INTERVAL_MS) return undefined;
-    const { count } = known;
-    this.#lines.set(line, { loggedAt: now, count: 0 });
-    return count;
+    const { loggedAt, count } = this.#lines.get(line) ?? { loggedAt: -Infinity, count: 0 };
+    const isDue = now - loggedAt >= LINE_INTERVAL_MS;
+    this.#lines.set(line, isDue ? { loggedAt: now, count: 0 } : { loggedAt, count: count + 1 });
+    return isDue ? count + 1 : undefined;
   }
 }

@@ -23,53 +23,51 @@ const MAX_COUNT = 1_000_000_000;
 
 /** Reads the value of a setting. Adds a message without the value to `problems` if it is invalid. */
 export function parseSetting(
-  row: SettingRow & { readonly name: string },
+  { name, type }: SettingRow & { readonly name: string },
   given: string,
   problems: string[],
-): string | number | undefined {
-  if (row.type === 'string') return given;
-  if (row.type === 'token') {
-    if (!isToken(given)) {
-      problems.push(`${row.name}: expected ${MIN_TOKEN_CHARS} characters or more, of letters, digits and -._~+/`);
+): string | number {
+  const problem = problemOf(type, given);
+  if (problem !== undefined) problems.push(`${name}: ${problem}`);
+  return ['ratio', 'port', 'count', 'amount'].includes(String(type)) ? Number(given) : given;
+}
+
+/** @returns undefined if the text is valid */
+function problemOf(type: SettingRow['type'], text: string): string | undefined {
+  const expect = (isValid: boolean, what: string): string | undefined => (isValid ? undefined : `expected ${what}`);
+  const isWhole = (min: number, max: number): boolean =>
+    /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max;
+  switch (type) {
+    case 'string':
+      return undefined;
+    case 'port':
+      return expect(isWhole(0, 65_535), 'a port from 0 to 65535');
+    case 'count':
+      return expect(isWhole(1, MAX_COUNT), `a whole number from 1 to ${MAX_COUNT}`);
+    case 'amount':
+      return expect(isWhole(0, MAX_COUNT), `a whole number from 0 to ${MAX_COUNT}`);
+    case 'ratio':
+      return expect(/^\d(\.\d{1,9})?$/.test(text) && Number(text) <= 1, 'a number from 0 to 1');
+    case 'ranges':
+      return expect(
+        itemsIn(text).every(isAddressRange),
+        'addresses and ranges such as 10.0.0.0/8, separated by commas',
+      );
+    case 'token':
+      return expect(isToken(text), `${MIN_TOKEN_CHARS} characters or more, of letters, digits and -._~+/`);
+    case 'tokens':
+      return problemOfTokens(text);
+    case 'url': {
+      const { protocol = '', username = '', password = '' } = parseUrl(text) ?? {};
+      const problem = expect(/^https?:$/.test(protocol), 'a URL that begins with https:// or http://');
+      return (
+        problem ??
+        expect(username + password === '', 'a URL without user and password: put a credential in its path or query')
+      );
     }
-    return given;
+    default:
+      return expect(type.includes(text), `${type.length === 1 ? '' : 'one of '}${type.join(', ')}`);
   }
-  if (row.type === 'url') {
-    const { protocol = '', username = '', password = '' } = parseUrl(given) ?? {};
-    if (!/^https?:$/.test(protocol)) problems.push(`${row.name}: expected a URL that begins with https:// or http://`);
-    else if (username + password !== '')
-      problems.push(`${row.name}: expected a URL without user and password: put a credential in its path or query`);
-    return given;
-  }
-  if (row.type === 'tokens') {
-    const problem = problemOfTokens(given);
-    if (problem !== undefined) problems.push(`${row.name}: ${problem}`);
-    return given;
-  }
-  if (row.type === 'ranges') {
-    if (!itemsIn(given).every(isAddressRange)) {
-      problems.push(`${row.name}: expected addresses and ranges such as 10.0.0.0/8, separated by commas`);
-    }
-    return given;
-  }
-  if (Array.isArray(row.type)) {
-    if (!row.type.includes(given))
-      problems.push(`${row.name}: expected ${row.type.length === 1 ? '' : 'one of '}${row.type.join(', ')}`);
-    return given;
-  }
-  if (row.type === 'ratio') {
-    const ratio = /^\d(\.\d{1,9})?$/.test(given) ? Number(given) : NaN;
-    if (!(ratio <= 1)) problems.push(`${row.name}: expected a number from 0 to 1`);
-    return ratio;
-  }
-  const number = /^\d{1,15}$/.test(given) ? Number(given) : NaN;
-  const min = row.type === 'count' ? 1 : 0;
-  if (row.type === 'port') {
-    if (!(number <= 65_535)) problems.push(`${row.name}: expected a port from 0 to 65535`);
-  } else if (!(number >= min && number <= MAX_COUNT)) {
-    problems.push(`${row.name}: expected a whole number from ${min} to ${MAX_COUNT}`);
-  }
-  return number;
 }
 
 /** The items of a list, separated by commas. */

@@ -1,6 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
 import { errorCode, type Log } from '../config/log.ts';
+import { expiringEntries } from '../config/max-entries.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
   addPoints,
@@ -38,6 +40,7 @@ interface WaitingPoint {
 
 /** Maximum age of what pages read. */
 const READ_MAX_AGE_MS = 1_000;
+const MAX_READS = 1_000;
 
 /**
  * Stores what networks and upstreams did in each range, summed over all gateways. The folder
@@ -55,7 +58,7 @@ export class HistoryStore {
   /** Points that are not stored yet, oldest first. */
   #waiting: WaitingPoint[] = [];
   #writing: Promise<void> | undefined;
-  readonly #reads = new Map<string, { readonly at: number; readonly result: Promise<ReadHistory> }>();
+  readonly #reads = new LRUCache<string, Promise<ReadHistory>>(expiringEntries(MAX_READS, READ_MAX_AGE_MS));
   /** Operations that have failed since they last succeeded. */
   readonly #failing = new Set<'read' | 'write'>();
 
@@ -75,17 +78,15 @@ export class HistoryStore {
 
   /** @param network its slug */
   read(range: HistoryRange, network: string): Promise<ReadHistory> {
-    const now = clock.now();
-    for (const [name, { at }] of this.#reads) if (now - at > READ_MAX_AGE_MS) this.#reads.delete(name);
     const name = `${range}:${network}`;
     const known = this.#reads.get(name);
-    if (known !== undefined) return known.result;
+    if (known !== undefined) return known;
     const result = this.#read(range, network).catch((error: unknown) => {
       this.#failed('read', error);
       this.#reads.delete(name);
       return { points: this.#history.pointsOf(range), isPartial: true };
     });
-    this.#reads.set(name, { at: now, result });
+    this.#reads.set(name, result);
     return result;
   }
 
@@ -102,21 +103,15 @@ export class HistoryStore {
     ]);
     const points = new Map<number, StoredPoint>();
     for (const text of [...steps.values(), ...own.values()]) {
-      const pause = timeSlicer.next();
-      if (pause !== undefined) await pause;
+      await timeSlicer.next();
       const point = parsePoint(text);
       if (point !== undefined && point.at >= beginOf(range)) points.set(point.at, point);
     }
     for (const { range: waitingRange, point, writer } of this.#waiting) {
       if (waitingRange !== range) continue;
-      const { writers, ...stored } = points.get(point.at) ?? {
-        ...point,
-        names: [],
-        values: new Float32Array(),
-        writers: [],
-      };
-      if (!writers.includes(writer))
-        points.set(point.at, { ...addPoints(stored, point), writers: [...writers, writer] });
+      const stored = points.get(point.at);
+      const added = { ...point, writers: [writer] };
+      if (stored?.writers.includes(writer) !== true) points.set(point.at, stored ? sumOf(stored, added) : added);
     }
     this.#failing.delete('read');
     return { points: [...points.values()], isPartial: false };
@@ -164,10 +159,14 @@ async function addToStep(store: Store, range: HistoryRange, folder: string, poin
     if (stored !== undefined && stored.at > point.at) return;
     const isSameStep = stored?.at === point.at;
     if (isSameStep && point.writers.some((writer) => stored.writers.includes(writer))) return;
-    const sum = isSameStep ? { ...addPoints(stored, point), writers: [...stored.writers, ...point.writers] } : point;
+    const sum = isSameStep ? sumOf(stored, point) : point;
     // Another gateway may have added its own meanwhile.
     if (await store.put(folder, name, pointText(sum), { expected: text ?? null, ttlMs })) return;
   }
+}
+
+function sumOf(one: StoredPoint, other: StoredPoint): StoredPoint {
+  return { ...addPoints(one, other), writers: [...one.writers, ...other.writers] };
 }
 
 function folderOf(range: HistoryRange, network?: string): string {
@@ -204,13 +203,11 @@ function beginOf(range: HistoryRange): number {
 
 /** A point for each network with traffic, with those of its upstreams. */
 function byNetwork({ writers, ...point }: StoredPoint): Map<string, StoredPoint> {
-  const networkOf = (series: string): string => series.split(' ', 1)[0] ?? '';
   const rows = [...rowsOf(point)];
-  const networks = new Set(point.names.map(networkOf));
-  return new Map(
-    [...networks].map((network) => {
-      const own = new Map(rows.filter(([name]) => networkOf(name) === network));
-      return [network, { ...pointOf(point.at, own), writers }];
-    }),
-  );
+  const networks = new Set(point.names.map((name) => name.split(' ', 1)[0] ?? ''));
+  const ofNetwork = (network: string): StoredPoint => {
+    const own = rows.filter(([name]) => name.split(' ', 1)[0] === network);
+    return { ...pointOf(point.at, new Map(own)), writers };
+  };
+  return new Map([...networks].map((network) => [network, ofNetwork(network)]));
 }

@@ -1,42 +1,35 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** A version of control groups: the folder of a controller, and its name in /proc/self/cgroup. */
-interface Hierarchy {
-  readonly root: string;
-  readonly controller: string;
-}
-
-const unified: Hierarchy = { root: 'sys/fs/cgroup', controller: '' };
-
 /**
  * The lowest memory limit of the process's own control group and of those above it, in bytes: of a container, or of a
  * service (`MemoryMax=` of systemd). Infinity: none.
  */
 export function cgroupLimit(base = '/'): number {
-  const old = { root: 'sys/fs/cgroup/memory', controller: 'memory' };
   return Math.min(
-    ...groupsOf(unified, base).map((group) => bytesIn(join(group, 'memory.max'))),
-    ...groupsOf(old, base).map((group) => bytesIn(join(group, 'memory.limit_in_bytes'))),
+    ...groupsOf(base).map((group) => bytesIn(join(group, 'memory.max'))),
+    ...groupsOf(base, 'memory').map((group) => bytesIn(join(group, 'memory.limit_in_bytes'))),
   );
 }
 
 /** The lowest CPU quota of those groups, in cores: `limits.cpu` of Kubernetes, `CPUQuota=` of systemd. Infinity: none. */
 export function cgroupCores(base = '/'): number {
-  const old = { root: 'sys/fs/cgroup/cpu', controller: 'cpu' };
   return Math.min(
-    ...groupsOf(unified, base).map((group) => {
+    ...groupsOf(base).map((group) => {
       const [quota, period] = read(join(group, 'cpu.max')).split(' ');
       return coresOf(quota, period);
     }),
-    ...groupsOf(old, base).map((group) =>
+    ...groupsOf(base, 'cpu').map((group) =>
       coresOf(read(join(group, 'cpu.cfs_quota_us')), read(join(group, 'cpu.cfs_period_us'))),
     ),
   );
 }
 
-/** The folders of the process's own group and of those above it. */
-function groupsOf({ root, controller }: Hierarchy, base: string): string[] {
+/**
+ * The folders of the process's own group and of those above it.
+ * @param controller of version 1 of control groups, which has a folder for each. Default: version 2
+ */
+function groupsOf(base: string, controller = ''): string[] {
   const lines = read(join(base, 'proc/self/cgroup'))
     .split('\n')
     .map((line) => line.split(':'));
@@ -44,7 +37,7 @@ function groupsOf({ root, controller }: Hierarchy, base: string): string[] {
   const own = lines.find(([, controllers = 'none']) => controllers.split(',').includes(controller))?.slice(2);
   const folders: string[] = [];
   for (let path = join('/', own?.join(':') ?? ''); ; path = dirname(path)) {
-    folders.push(join(base, root, path));
+    folders.push(join(base, 'sys/fs/cgroup', controller, path));
     if (path === '/') return folders;
   }
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { gatehouse } from '../admission/account.ts';
 import type { MemoryBudget } from './memory-budget.ts';
+import { Reservation } from './reservation.ts';
 
 /** Smaller parts of a message are not accounted. */
 const IGNORED_BYTES = 65_536;
@@ -11,29 +11,23 @@ const IGNORED_BYTES = 65_536;
  */
 export class IncomingMessageBytes {
   readonly #connection: Socket;
-  readonly #memory: MemoryBudget;
+  readonly #taken: Reservation;
   /** `bytesRead` of the connection when the last message was complete. */
   #startBytes: number;
-  #takenBytes = 0;
 
   constructor(connection: Socket, memory: MemoryBudget) {
     this.#connection = connection;
-    this.#memory = memory;
+    this.#taken = new Reservation(memory);
     this.#startBytes = connection.bytesRead;
     connection.on('data', () => {
       const bytes = connection.bytesRead - this.#startBytes;
-      if (bytes > IGNORED_BYTES) this.#set(bytes);
+      if (bytes > IGNORED_BYTES) this.#taken.setTo(bytes);
     });
   }
 
   /** Ends a message; to be called for each complete message, and when the connection ends. */
   finished(): void {
     this.#startBytes = this.#connection.bytesRead;
-    if (this.#takenBytes > 0) this.#set(0);
-  }
-
-  #set(bytes: number): void {
-    this.#memory.add(gatehouse, bytes - this.#takenBytes);
-    this.#takenBytes = bytes;
+    this.#taken.setTo(0);
   }
 }

@@ -18,7 +18,10 @@ const trials: Readonly<Record<RedisUse, (redis: RedisClient, name: string) => Pr
     await redis.hget(`gatehouse:usage:${name}`, '-');
   },
   list: (redis) => redis.hscan('gatehouse:key', 0, 'COUNT', 1),
-  manage: (redis, name) => redis.hdel('gatehouse:key', name),
+  manage: async (redis, name) => {
+    await redis.hscan('gatehouse:key', 0, 'COUNT', 1);
+    await redis.hdel('gatehouse:key', name);
+  },
   // Not every Redis for a cache has scripts.
   cache: async (redis, name) => {
     await redis.get(`gatehouse:answer:${name}`);
@@ -48,31 +51,24 @@ export interface RedisProblems {
 
 /** Checks both Redis of a gateway for its start and for `gatehouse doctor`. @throws SettingsError for a malformed URL */
 export async function findRedisProblems(settings: RedisSettings, timeoutMs: number): Promise<RedisProblems> {
-  const { REDIS_URL: url, CACHE_REDIS_URL: cacheUrl } = settings;
-  const find = async (given: string | undefined, setting: string, uses: readonly RedisUse[]) => {
-    if (given === undefined || uses.length === 0) return undefined;
-    return findRedisProblem(parseRedisUrl(given, setting), uses, timeoutMs);
+  const find = async (setting: 'REDIS_URL' | 'CACHE_REDIS_URL', uses: readonly RedisUse[]) => {
+    const url = settings[setting];
+    if (url === undefined || uses.length === 0) return undefined;
+    return findRedisProblem(parseRedisUrl(url, setting), uses, timeoutMs);
   };
+  // A token of the role `read` changes nothing.
+  const adminUses = adminTokensOf(settings).map(({ role }): RedisUse => (role === 'read' ? 'list' : 'manage'));
   const [problem, forAdmin, forCache] = await Promise.all([
-    find(url, 'REDIS_URL', ['serve']),
-    find(url, 'REDIS_URL', adminUses(settings)),
-    find(cacheUrl, 'CACHE_REDIS_URL', ['cache']),
+    find('REDIS_URL', ['serve']),
+    find('REDIS_URL', [...new Set(adminUses)]),
+    find('CACHE_REDIS_URL', ['cache']),
   ]);
   const warnings: string[] = [];
-  if (problem === undefined && forAdmin !== undefined) {
+  if (problem === undefined && forAdmin !== undefined)
     warnings.push(`REDIS_URL: ${forAdmin}; calls are served, but the admin API fails`);
-  }
-  if (forCache !== undefined) {
+  if (forCache !== undefined)
     warnings.push(`CACHE_REDIS_URL: ${forCache}; calls are served, but responses are not shared`);
-  }
   return { problem, warnings };
-}
-
-/** Uses of Redis by the admin API: a token of the role `read` changes nothing. */
-function adminUses(settings: RedisSettings): RedisUse[] {
-  const tokens = adminTokensOf(settings);
-  if (tokens.length === 0) return [];
-  return tokens.every(({ role }) => role === 'read') ? ['list'] : ['list', 'manage'];
 }
 
 /**

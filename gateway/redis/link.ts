@@ -223,19 +223,6 @@ function isOfReplica(error: unknown): boolean {
   return isRedisError(error) && /^(READONLY|LOADING|MASTERDOWN) /.test(error.message);
 }
 
-/** Why Redis did not respond, or rejected the command, for operators: without a URL or a secret. */
-export function unreachable(cause: unknown): { readonly message: string; readonly code: string } {
-  const code = redisErrorCode(cause);
-  if (code === 'NOPERM') {
-    const cure = 'its user lacks a right, see docs/scaling.md, section Redis';
-    return { message: `Redis rejects a command (${code}): ${cure}`, code };
-  }
-  const message = isRedisError(cause)
-    ? `Redis rejects the connection (${code}): check REDIS_URL`
-    : `Redis is unreachable (${code}): check REDIS_URL`;
-  return { message, code };
-}
-
 /** The first word of a Redis error is its code. The rest may name users and keys, and is dropped. */
 export function redisErrorCode(error: unknown): string {
   if (error === undefined || isTimeout(error)) return 'ETIMEDOUT';

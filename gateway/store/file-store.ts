@@ -8,14 +8,12 @@ import {
   damaged,
   FULL,
   IO_ERROR,
-  makePrivateFile,
   openSqlite,
   sqliteCodeOf as codeOf,
   whenUnlocked,
-  type Database,
   type Statement,
 } from './open-sqlite.ts';
-import { appendPrivateFile, isDiskFull, isDiskFullAt } from './private-file.ts';
+import { appendPrivateFile, isDiskFull, isDiskFullAt, makePrivateFile } from './private-file.ts';
 import { StoreError, StoreFull } from './store-error.ts';
 import type { AddOptions, ChangeListener, PutOptions, Store, Sums } from './store.ts';
 
@@ -49,16 +47,7 @@ const RESERVE_BYTES = 2 ** 18;
 const GROUP_OR_OTHERS_WRITE = 0o022;
 const GROUP_OR_OTHERS_READ = 0o044;
 
-interface OpenFile {
-  readonly database: Database;
-  readonly get: Statement;
-  readonly scan: Statement;
-  readonly names: Statement;
-  readonly put: Statement;
-  readonly delete: Statement;
-  readonly expire: Statement;
-  readonly dataVersion: Statement;
-}
+type OpenFile = ReturnType<typeof openFile>;
 
 interface Write {
   /** Whether its result must survive a power cut. Then the process waits for the disk. */
@@ -154,8 +143,7 @@ export class FileStore implements Store {
   async sums(folder: string, names: readonly string[]): Promise<readonly Sums[]> {
     const found: Sums[] = [];
     for (const name of names) {
-      const pause = timeSlicer.next();
-      if (pause !== undefined) await pause;
+      await timeSlicer.next();
       found.push(sumsIn(await this.get(folder, name)));
     }
     return found;
@@ -281,7 +269,8 @@ export class FileStore implements Store {
   }
 
   #transact(batch: readonly Write[]): void {
-    const file = (this.#file ??= makeFile(this.#path, this.#log));
+    if (this.#file === undefined) makePrivateFile(this.#path);
+    const file = (this.#file ??= openFile(this.#path, this.#log));
     const isLasting = batch.some((write) => write.isLasting);
     // In the mode NORMAL, a power cut may undo the last transactions; SIGKILL does not.
     file.database.exec(`PRAGMA synchronous = ${isLasting ? 'FULL' : 'NORMAL'}; BEGIN IMMEDIATE`);
@@ -350,12 +339,8 @@ export class FileStore implements Store {
   }
 }
 
-function makeFile(path: string, log: Log): OpenFile {
-  makePrivateFile(path);
-  return openFile(path, log);
-}
-
-function openFile(path: string, log: Log): OpenFile {
+/** The database with its statements. @throws StoreError */
+function openFile(path: string, log: Log) {
   const mode = process.platform === 'win32' ? 0 : statSync(path).mode & 0o777;
   // Others could add keys.
   if ((mode & GROUP_OR_OTHERS_WRITE) !== 0)

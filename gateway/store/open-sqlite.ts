@@ -1,11 +1,9 @@
 import type * as Sqlite from '@photostructure/sqlite';
-import { closeSync, existsSync, openSync, statfsSync } from 'node:fs';
+import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { clock } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
 import { loadPackage } from '../config/load-package.ts';
-import { errorCode } from '../config/log.ts';
-import { giveToFolderOwner, makePrivateFolderFor } from './private-file.ts';
 import { StoreError } from './store-error.ts';
 
 export type Database = Sqlite.DatabaseSyncInstance;
@@ -33,23 +31,6 @@ export function openSqlite(path: string): Database {
   } catch (error) {
     database.close();
     throw error;
-  }
-}
-
-/** Makes the file and its folder, if they are missing, for the owner of the folder. SQLite gives its other files the same mode and owner. */
-export function makePrivateFile(path: string): void {
-  if (existsSync(path)) return;
-  makePrivateFolderFor(path);
-  try {
-    const made = openSync(path, 'wx', 0o600);
-    try {
-      giveToFolderOwner(made, path);
-    } finally {
-      closeSync(made);
-    }
-  } catch (error) {
-    // Another process was first.
-    if (errorCode(error) !== 'EEXIST') throw error;
   }
 }
 

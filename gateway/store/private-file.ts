@@ -2,31 +2,29 @@ import {
   appendFileSync,
   chownSync,
   closeSync,
+  existsSync,
   fchownSync,
-  fsyncSync,
   mkdirSync,
   openSync,
-  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { random } from '../clock/random.ts';
 import { errorCode } from '../config/log.ts';
 
 /**
  * Gives a file that root makes to the owner of its folder. Else the service, which has another account, could not read
  * keys of a command that root ran, and would not start.
  */
-export function giveToFolderOwner(file: number, path: string): void {
+function giveToFolderOwner(file: number, path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
   if (uid !== 0) fchownSync(file, uid, gid);
 }
 
 /** Makes the folder of `path` if it is missing, with mode 0700. */
-export function makePrivateFolderFor(path: string): void {
+function makePrivateFolderFor(path: string): void {
   const folder = dirname(path);
   const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (first === undefined || process.getuid?.() !== 0) return;
@@ -34,28 +32,12 @@ export function makePrivateFolderFor(path: string): void {
   for (let made = folder; uid !== 0 && made.startsWith(first); made = dirname(made)) chownSync(made, uid, gid);
 }
 
-/** Replaces a file atomically and durably, with mode 0600. A concurrent reader gets the complete old or new content. */
-export function writePrivateFile(path: string, text: string): void {
-  makePrivateFolderFor(path);
-  const draft = `${path}.${random.uuid()}.tmp`;
-  try {
-    const file = openSync(draft, 'wx', 0o600);
-    try {
-      // Not writeSync, which on a disk with little space writes a part and does not throw.
-      writeFileSync(file, text);
-      giveToFolderOwner(file, path);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(draft, path);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
-  }
+/** Makes the file and its folder, if they are missing. SQLite gives its other files the same mode and owner. */
+export function makePrivateFile(path: string): void {
+  if (!existsSync(path)) appendPrivateFile(path, '');
 }
 
-/** Appends to a file with mode 0600. A line is appended in one write. */
+/** Appends to a file, which is made with mode 0600 for the owner of its folder. A line is appended in one write. */
 export function appendPrivateFile(path: string, text: string): void {
   makePrivateFolderFor(path);
   const file = openSync(path, 'a', 0o600);

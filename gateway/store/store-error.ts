@@ -1,4 +1,4 @@
-import { unreachable } from '../redis/link.ts';
+import { isRedisError, redisErrorCode } from '../redis/link.ts';
 
 /** The store cannot do an operation. The message is for operators: no URL, no secret. */
 export class StoreError extends Error {}
@@ -20,8 +20,13 @@ export class StoreUnreachable extends StoreError {
   }
 }
 
-/** Makes the error of a store whose Redis did not respond or rejected the command. */
+/** The error of a store whose Redis did not respond or rejected the command. */
 export function storeUnreachable(cause: unknown): StoreUnreachable {
-  const { message, code } = unreachable(cause);
+  const code = redisErrorCode(cause);
+  const failed = isRedisError(cause) ? 'Redis rejects the connection' : 'Redis is unreachable';
+  const message =
+    code === 'NOPERM'
+      ? `Redis rejects a command (${code}): its user lacks a right, see docs/scaling.md, section Redis`
+      : `${failed} (${code}): check REDIS_URL`;
   return new StoreUnreachable(message, code);
 }

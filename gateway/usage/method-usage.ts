@@ -31,8 +31,8 @@ export class MethodUsage {
   /** `<network> <method>` */
   readonly place: string;
   readonly #counts = new Map<string, Count>();
-  /** Counts of calls with an error, by its reason. */
-  readonly #failures = new Map<string, Map<string, Count>>();
+  /** Counts of calls with an error, by `<key> <reason>`. */
+  readonly #failures = new Map<string, Count>();
   readonly #onFirstUse: (key: string, count: Count) => void;
 
   /** @param onFirstUse called with each count that rises from zero */
@@ -49,9 +49,10 @@ export class MethodUsage {
    * @param isToken whether the key is the subject of tokens
    */
   add(key: string, units: number, reason: string | undefined, bytes: number, isToken = false): void {
-    const counts = reason === undefined ? this.#counts : this.#failuresBy(reason);
-    let count = counts.get(key);
-    if (count === undefined) counts.set(key, (count = new Count(withReason(this.place, reason), isToken)));
+    const counts = reason === undefined ? this.#counts : this.#failures;
+    const name = reason === undefined ? key : `${key} ${reason}`;
+    let count = counts.get(name);
+    if (count === undefined) counts.set(name, (count = new Count(withReason(this.place, reason), isToken)));
     if (count.calls === 0) {
       count.isIdle = false;
       this.#onFirstUse(key, count);
@@ -64,16 +65,10 @@ export class MethodUsage {
 
   /** Removes keys without calls since the last run. */
   removeIdle(): void {
-    for (const counts of [this.#counts, ...this.#failures.values()])
-      for (const [key, count] of counts) {
-        if (count.isIdle) counts.delete(key);
+    for (const counts of [this.#counts, this.#failures])
+      for (const [name, count] of counts) {
+        if (count.isIdle) counts.delete(name);
         else count.isIdle = count.calls === 0;
       }
-  }
-
-  #failuresBy(reason: string): Map<string, Count> {
-    let counts = this.#failures.get(reason);
-    if (counts === undefined) this.#failures.set(reason, (counts = new Map<string, Count>()));
-    return counts;
   }
 }

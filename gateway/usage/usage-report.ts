@@ -2,17 +2,21 @@ import { clock } from '../clock/clock.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
   addRow,
+  byDayAndMethod,
   dayOf,
   newAmounts,
   rowOf,
   USAGE_RETENTION_DAYS,
   type Amounts,
   type RowAmounts,
+  type UsageRow,
   type UsageStore,
 } from './usage-store.ts';
 
 /** Rows beyond twice the limit that are sorted at once, so that few are sorted often. */
 const MIN_SORTED = 1_000;
+/** Keys that are read at the same time. */
+const MAX_CONCURRENT_KEYS = 10;
 
 /** Parts that the rows of a report may have. */
 export const reportParts = ['day', 'key', 'network', 'method'] as const;
@@ -39,12 +43,7 @@ export async function reportUsage(
     for (const { place, ...amount } of amounts) {
       const pause = timeSlicer.next();
       if (pause !== undefined) await pause;
-      const row = { key, ...rowOf(day, place, amount) };
-      const parts = by.map((part) => [part, row[part]] as const);
-      const name = parts.map(([, text]) => text).join(' ');
-      let sum = sums.get(name);
-      if (sum === undefined) sums.set(name, (sum = { ...Object.fromEntries(parts), ...newAmounts() }));
-      addRow(sum, row);
+      addTo(sums, by, { key, ...rowOf(day, place, amount) });
     }
   let rows: ReportRow[] = [];
   for (const sum of sums.values()) {
@@ -53,6 +52,30 @@ export async function reportUsage(
     if (rows.push(sum) >= 2 * limit + MIN_SORTED) rows = rows.sort(byUnits).slice(0, limit);
   }
   return { rows: rows.sort(byUnits).slice(0, limit), total: sums.size };
+}
+
+/** The usage of keys, summed by day, network and method. @throws StoreError (rejects with it) */
+export async function readUsage(
+  store: UsageStore,
+  keys: readonly string[],
+  days: readonly string[],
+): Promise<UsageRow[]> {
+  const sums = new Map<string, ReportRow>();
+  for (let from = 0; from < keys.length; from += MAX_CONCURRENT_KEYS) {
+    const some = keys.slice(from, from + MAX_CONCURRENT_KEYS);
+    for (const row of (await Promise.all(some.map((key) => store.read(key, days)))).flat())
+      addTo(sums, ['day', 'network', 'method'], row);
+  }
+  return ([...sums.values()] as UsageRow[]).sort(byDayAndMethod);
+}
+
+/** Adds a row to the sum of those that are equal in these parts. */
+function addTo(sums: Map<string, ReportRow>, by: readonly ReportPart[], row: ReportRow): void {
+  const parts = by.map((part) => [part, row[part]] as const);
+  const name = parts.map(([, text]) => text).join(' ');
+  let sum = sums.get(name);
+  if (sum === undefined) sums.set(name, (sum = { ...Object.fromEntries(parts), ...newAmounts() }));
+  addRow(sum, row);
 }
 
 /** Adds the names of keys. `public`, `operator` and subjects of tokens have none. */

@@ -28,16 +28,20 @@ export interface PlacedAmounts extends Readonly<Amounts> {
   readonly place: string;
 }
 
-/** Usage of one key in about a second; with thousands of keys in up to ten seconds. */
-export interface UsageBatch {
+/** The usage of one key on one day, in UTC. */
+export interface UsageDay {
   /** Id of the key. */
   readonly key: string;
-  /** `2026-01-31`, in UTC. */
+  /** `2026-01-31` */
   readonly day: string;
-  /** Rises with each batch of this process, so that the store recognises a repeated batch. */
-  readonly number: number;
   /** Amounts, of which several may have one place. */
   readonly amounts: readonly PlacedAmounts[];
+}
+
+/** Usage of one key in about a second; with thousands of keys in up to ten seconds. */
+export interface UsageBatch extends UsageDay {
+  /** Rises with each batch of this process, so that the store recognises a repeated batch. */
+  readonly number: number;
 }
 
 /** Amounts with reasons. */
@@ -50,13 +54,6 @@ export interface UsageRow extends RowAmounts {
   readonly day: string;
   readonly network: string;
   readonly method: string;
-}
-
-/** The usage of one key on one day, in UTC. */
-export interface UsageDay {
-  readonly key: string;
-  readonly day: string;
-  readonly amounts: readonly PlacedAmounts[];
 }
 
 /** Folder of the usage: sums of a key on a day, `<key id>:<YYYY-MM-DD>`, by `<place> calls`, and the same with the other amounts. */
@@ -93,8 +90,7 @@ export class UsageStore {
       const some = batches.slice(from, from + MAX_CONCURRENT);
       const writes: Promise<boolean>[] = [];
       for (const batch of some) {
-        const pause = timeSlicer.next();
-        if (pause !== undefined) await pause;
+        await timeSlicer.next();
         writes.push(this.#add(batch));
       }
       const written = await Promise.all(writes);
@@ -122,7 +118,10 @@ export class UsageStore {
     for (const key of keys) {
       await timeSlicer.next();
       const sum: UsageSum = newAmounts();
-      for (const row of await this.read(key, days)) addOnDay(sum, row.day, row);
+      for (const row of await this.read(key, days)) {
+        addAmounts(sum, row);
+        if (row.calls > 0) sum.lastDay = row.day;
+      }
       found.push(sum);
     }
     return found;
@@ -201,8 +200,7 @@ function amountsOf(sums: Sums = {}): PlacedAmounts[] {
 export async function importUsage(store: Store, day: string, text: string): Promise<void> {
   const amounts = new Map<string, PlacedAmounts[]>();
   for (const [, key = '', place = '', ...numbers] of text.matchAll(/^(\S+) (\S+ \S+) (\d+) (\d+) (\d+) (\d+)\n/gm)) {
-    const pause = timeSlicer.next();
-    if (pause !== undefined) await pause;
+    await timeSlicer.next();
     const [calls = 0, units = 0, errors = 0, bytes = 0] = numbers.map(Number);
     const own = amounts.get(key) ?? [];
     own.push({ place, calls, units, errors, bytes });
@@ -220,12 +218,7 @@ export function newAmounts(): Amounts {
   return { calls: 0, units: 0, errors: 0, bytes: 0 };
 }
 
-export function addOnDay(sum: UsageSum, day: string, amounts: Readonly<Amounts>): void {
-  addAmounts(sum, amounts);
-  if (amounts.calls > 0 && day > (sum.lastDay ?? '')) sum.lastDay = day;
-}
-
-export function addAmounts(sum: Amounts, { calls, units, errors, bytes }: Readonly<Amounts>): void {
+function addAmounts(sum: Amounts, { calls, units, errors, bytes }: Readonly<Amounts>): void {
   sum.calls += calls;
   sum.units += units;
   sum.errors += errors;

@@ -45,6 +45,7 @@ describe('while Redis is available', () => {
     expect(access).toEqual({
       record: { id, name: 'alice', createdAt },
       account: new KeyAccount(id),
+      entry: [],
       capabilities: { explain: false, private: false, verify: false, verifyLevel: 'off' },
     });
     for (let n = 0; n < 100; n += 1) expect(auth.authenticator.authenticate(key, address)).toBe(access);

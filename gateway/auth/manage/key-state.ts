@@ -18,11 +18,6 @@ export function keyStateOf(record: KeyRecord, plans: PlanSource): KeyState {
   return record.development === true ? 'development' : 'active';
 }
 
-/** Whether a key is valid: not revoked, not expired, and without problems in its record. */
-export function isActive(record: KeyRecord, plans: PlanSource): boolean {
-  return record.revokedAt === undefined && !hasExpired(record) && problemsIn(record, plans).length === 0;
-}
-
 export function hasExpired({ permissions }: KeyRecord): boolean {
   return Date.parse(permissions?.['expiresAt'] ?? '') <= clock.unixMs();
 }

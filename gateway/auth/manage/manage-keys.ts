@@ -26,10 +26,9 @@ import {
 import { digestOf, keyIdOf, makeKey, makeSecret, PUBLIC_ID } from '../formats/key.ts';
 import { teamIn } from '../formats/team.ts';
 import { subjectDigest, tokenIdDigest } from '../tokens/revocations.ts';
-import { unknownMethodWarnings } from '../unknown-methods.ts';
-import { KeyOperationError, noSuchKey } from './key-operation-error.ts';
-import { isActive } from './key-state.ts';
-import type { FailedRevocation, RevokedKeys } from './revoked-keys.ts';
+import { unknownMethodWarnings } from '../unknown-names.ts';
+import { KeyOperationError, noSuchKey, type FailedRevocation, type RevokedKeys } from './key-operation-error.ts';
+import { keyStateOf } from './key-state.ts';
 
 /** Concurrent revocations: each must finish within the command timeout. */
 const MAX_CONCURRENT = 50;
@@ -51,9 +50,10 @@ export interface TokenKeyAdded extends CreatedKey {
 /** Runs the operations on keys, for the command line and the admin API: validates each and writes it to the audit log. */
 export class KeyManager {
   readonly #store: KeyStore;
-  readonly #by: string;
   readonly #methods: readonly string[] | undefined;
   readonly plans: PlanSource;
+  /** The operator in the audit log. */
+  readonly by: string;
 
   /**
    * @param methods names of the spec's methods, to warn of other names in permissions; undefined: no warnings
@@ -62,7 +62,7 @@ export class KeyManager {
   constructor(store: KeyStore, plans: PlanSource, methods?: readonly string[], by = currentUser()) {
     this.#store = store;
     this.#methods = methods;
-    this.#by = by;
+    this.by = by;
     this.plans = plans;
   }
 
@@ -177,7 +177,7 @@ export class KeyManager {
     const { name, permissions } = record;
     // A plan that is not known here is an error of its own: the key may be active in the gateways.
     withPlan(permissions ?? {}, this.plans);
-    if (!isActive(record, this.plans))
+    if (!['active', 'development'].includes(keyStateOf(record, this.plans)))
       throw new KeyOperationError('inactive', `The key ${id} is not active`, 'create a new key');
     const key = makeKey();
     const digest = digestOf(key);
@@ -257,11 +257,6 @@ export class KeyManager {
     }
     await this.audit('update', keyIdOf(digest), `${name} is not revoked any more`);
     return keyIdOf(digest);
-  }
-
-  /** The operator in the audit log. */
-  get by(): string {
-    return this.#by;
   }
 
   auditDrain(act: 'drain' | 'undrain', network: string, upstream: string): Promise<void> {
@@ -350,7 +345,7 @@ export class KeyManager {
   /** @param key its id; `-` for an operation without a key */
   async audit(act: AuditEntry['act'], key: string, detail = ''): Promise<void> {
     const at = new Date(clock.unixMs()).toISOString();
-    await this.#store.audit({ at, by: this.#by, act, key, ...(detail !== '' && { detail }) });
+    await this.#store.audit({ at, by: this.by, act, key, ...(detail !== '' && { detail }) });
   }
 }
 

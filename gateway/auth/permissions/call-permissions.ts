@@ -12,32 +12,29 @@ export interface FieldCheck<Check> {
 }
 
 /** Checks the calls of a key by method and parameters. Not responsible for the request around them (entry permissions). */
-export class CallPermissions {
-  readonly #methodChecks: readonly FieldCheck<MethodCheck>[];
-  readonly #paramsChecks: readonly FieldCheck<ParamsCheck>[];
-
+export interface CallPermissions {
   /** Reason for a method that is not allowed. */
   readonly rejection: Reason;
-
-  constructor(
-    methodChecks: readonly FieldCheck<MethodCheck>[],
-    paramsChecks: readonly FieldCheck<ParamsCheck>[],
-    rejection: Reason,
-  ) {
-    this.rejection = rejection;
-    this.#methodChecks = methodChecks;
-    this.#paramsChecks = paramsChecks;
-  }
-
   /** The permission that forbids the method; undefined: it is allowed. */
-  forbidMethod(method: MethodSpec): RejectionRule | undefined {
-    for (const { rule, isAllowed } of this.#methodChecks) if (!isAllowed(method)) return rule;
-    return undefined;
-  }
-
+  forbidMethod(method: MethodSpec): RejectionRule | undefined;
   /** The permission that forbids the parameters; undefined: they are allowed. */
-  forbidParams(method: MethodSpec, params: readonly unknown[]): RejectionRule | undefined {
-    for (const { rule, isAllowed } of this.#paramsChecks) if (!isAllowed(method, params)) return rule;
-    return undefined;
-  }
+  forbidParams(method: MethodSpec, params: readonly unknown[]): RejectionRule | undefined;
+}
+
+/**
+ * @param publicCheck the only check of methods of a caller without a key; undefined: it has a key
+ * @returns undefined if there is no check
+ */
+export function callPermissions(
+  methods: readonly FieldCheck<MethodCheck>[],
+  params: readonly FieldCheck<ParamsCheck>[],
+  publicCheck: MethodCheck | undefined,
+): CallPermissions | undefined {
+  if (publicCheck === undefined && methods.length + params.length === 0) return undefined;
+  const checks = publicCheck === undefined ? methods : [{ rule: { name: 'public' }, isAllowed: publicCheck }];
+  return {
+    rejection: publicCheck === undefined ? 'key-settings' : 'not-public',
+    forbidMethod: (method) => checks.find(({ isAllowed }) => !isAllowed(method))?.rule,
+    forbidParams: (method, given) => params.find(({ isAllowed }) => !isAllowed(method, given))?.rule,
+  };
 }

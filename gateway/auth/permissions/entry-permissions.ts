@@ -23,22 +23,16 @@ export interface EntryCheck {
   readonly isAllowed: (caller: Caller) => boolean;
 }
 
-/** Checks the permissions of a key that need no request body. Each check must pass. */
-export class EntryPermissions {
-  readonly #checks: readonly EntryCheck[];
-
-  /** @param checks in the order in which they reject */
-  constructor(checks: readonly EntryCheck[]) {
-    this.#checks = checks;
-  }
-
-  /** @throws RpcError with the rejection of the first check that fails */
-  check(caller: Caller): void {
-    for (const { name, value, rejection, isAllowed } of this.#checks) {
-      if (isAllowed(caller)) continue;
-      const { origin } = caller.headers;
-      const received = name === 'origins' && origin !== undefined ? cutText(origin, MAX_RECEIVED_LENGTH) : undefined;
-      throw new RpcError(rejection, undefined, { rule: { name, value, received } });
-    }
+/**
+ * Checks the permissions of a key that need no request body. Each check must pass.
+ * @param checks in the order in which they reject
+ * @throws RpcError with the rejection of the first check that fails
+ */
+export function checkEntry(checks: readonly EntryCheck[], caller: Caller): void {
+  for (const { name, value, rejection, isAllowed } of checks) {
+    if (isAllowed(caller)) continue;
+    const { origin } = caller.headers;
+    const received = name === 'origins' && origin !== undefined ? cutText(origin, MAX_RECEIVED_LENGTH) : undefined;
+    throw new RpcError(rejection, undefined, { rule: { name, value, received } });
   }
 }

@@ -8,7 +8,7 @@ import type { Reader } from './field-formats.ts';
 import type { ChargedLimits, OpenLimits } from './key-limits.ts';
 import type { TokenRules } from './token-keys.ts';
 
-/** What each row of `permission-fields.ts` has. Its kind says where it is evaluated, and requires the evaluation. */
+/** What each row of `permission-fields.ts` has, beside its kind and the evaluation that the kind requires. */
 interface Field<Value> {
   /**
    * Operators set the field with this flag, by the admin API and on the keys page. Without a value it is a switch, whose text is
@@ -50,49 +50,6 @@ export interface OtherValues {
 /** Object with at least one member of a type. */
 type SomeOf<Whole> = { [Name in keyof Whole]: Pick<Whole, Name> }[keyof Whole];
 
-// Evaluations are declared as methods, so that a row with any type of value is a `Row`.
-
-/** Field that is evaluated before the body is read. */
-interface EntryField<Value> extends Field<Value> {
-  readonly kind: 'entry';
-  readonly rejection: Reason;
-  check(value: Value): (caller: Caller) => boolean;
-}
-
-/** Field that is evaluated for each call, before its parameters are validated. */
-interface MethodField<Value> extends Field<Value> {
-  readonly kind: 'method';
-  check(value: Value): MethodCheck;
-}
-
-/** Field that is evaluated for each call, after its parameters are validated. */
-interface ParamsField<Value> extends Field<Value> {
-  readonly kind: 'params';
-  check(value: Value, others: OtherValues): ParamsCheck;
-}
-
-/** A limit that bodies are charged to. Its limit replaces that of the rows above it. */
-interface ChargedField<Value, Required extends keyof OtherValues, Others> extends Field<Value> {
-  readonly kind: 'charged';
-  /** Another field, which a key with this one must have. */
-  readonly requires?: Required;
-  limit(value: Value, others: Others): SomeOf<ChargedLimits>;
-}
-
-type PresentValues<Names extends keyof OtherValues> = { readonly [Name in Names]-?: NonNullable<OtherValues[Name]> };
-
-/** A limit on what is open at once. */
-interface OpenField<Value> extends Field<Value> {
-  readonly kind: 'open';
-  limit(value: Value): SomeOf<OpenLimits>;
-}
-
-/** A bound of what one call may request. The lower of the network's and the key's holds. */
-interface BoundField<Value> extends Field<Value> {
-  readonly kind: 'bound';
-  bound(value: Value): SomeOf<Bounds>;
-}
-
 /** What the key may do beyond others. */
 export interface Capabilities {
   /** Gets an explanation of the routing of a call. */
@@ -109,83 +66,45 @@ export interface Capabilities {
   readonly overridesAllowlists?: boolean;
 }
 
-interface CapabilityField<Value> extends Field<Value> {
-  readonly kind: 'capability';
-  /** Another field, which a key with this one must have. */
-  readonly requires?: 'secrets';
-  grant(value: Value): SomeOf<Capabilities>;
+/** How the fields of each kind are evaluated. Evaluations are declared as methods, so that a row with any type of value is a `PermissionRow`. */
+interface Evaluations<Value> {
+  /** Evaluated before the body is read. */
+  readonly entry: { readonly rejection: Reason; check(value: Value): (caller: Caller) => boolean };
+  /** Evaluated for each call, before its parameters are validated. */
+  readonly method: { check(value: Value): MethodCheck };
+  /** Evaluated for each call, after its parameters are validated. */
+  readonly params: { check(value: Value, others: OtherValues): ParamsCheck };
+  /** A limit that bodies are charged to. Its limit replaces that of the rows above it. */
+  readonly charged: {
+    /** Another field, which a key with this one must have. */
+    readonly requires?: keyof OtherValues;
+    limit(value: Value, others: OtherValues): SomeOf<ChargedLimits>;
+  };
+  /** A limit on what is open at once. */
+  readonly open: { limit(value: Value): SomeOf<OpenLimits> };
+  /** A bound of what one call may request. The lower of the network's and the key's holds. */
+  readonly bound: { bound(value: Value): SomeOf<Bounds> };
+  readonly capability: {
+    /** Another field, which a key with this one must have. */
+    readonly requires?: 'secrets';
+    grant(value: Value): SomeOf<Capabilities>;
+  };
+  /** How tokens that stand beside the key are verified. */
+  readonly token: { rules(value: Value): SomeOf<TokenRules> };
+  /** The account that is charged, and whose open sockets and subscriptions count. */
+  readonly account: { account(value: Value): string };
+  /** The plan whose permissions `withPlan` adds before the others are evaluated. */
+  readonly plan: object;
 }
 
-/** How tokens that stand beside the key are verified. */
-interface TokenField<Value> extends Field<Value> {
-  readonly kind: 'token';
-  rules(value: Value): SomeOf<TokenRules>;
-}
-
-/** The account that is charged, and whose open sockets and subscriptions count. */
-interface AccountField<Value> extends Field<Value> {
-  readonly kind: 'account';
-  account(value: Value): string;
-}
-
-/** The plan whose permissions `withPlan` adds before the others are evaluated. */
-interface PlanField extends Field<string> {
-  readonly kind: 'plan';
-}
+type FieldRow<Value> = {
+  [Kind in keyof Evaluations<Value>]: Field<Value> & { readonly kind: Kind } & Evaluations<Value>[Kind];
+}[keyof Evaluations<Value>];
 
 /** A row of any kind. */
-export type PermissionRow =
-  | EntryField<unknown>
-  | MethodField<unknown>
-  | ParamsField<unknown>
-  | ChargedField<unknown, keyof OtherValues, OtherValues>
-  | OpenField<unknown>
-  | BoundField<unknown>
-  | CapabilityField<unknown>
-  | TokenField<unknown>
-  | AccountField<unknown>
-  | PlanField;
+export type PermissionRow = FieldRow<unknown>;
 
-type WithoutKind<Kind> = Omit<Kind, 'kind'>;
-
-export function entryField<Value>(row: WithoutKind<EntryField<Value>>): EntryField<Value> {
-  return { kind: 'entry', ...row };
-}
-
-export function methodField<Value>(row: WithoutKind<MethodField<Value>>): MethodField<Value> {
-  return { kind: 'method', ...row };
-}
-
-export function paramsField<Value>(row: WithoutKind<ParamsField<Value>>): ParamsField<Value> {
-  return { kind: 'params', ...row };
-}
-
-export function chargedField<Value, Required extends keyof OtherValues = never>(
-  row: WithoutKind<ChargedField<Value, Required, PresentValues<Required>>>,
-): ChargedField<Value, Required, PresentValues<Required>> {
-  return { kind: 'charged', ...row };
-}
-
-export function openField<Value>(row: WithoutKind<OpenField<Value>>): OpenField<Value> {
-  return { kind: 'open', ...row };
-}
-
-export function boundField<Value>(row: WithoutKind<BoundField<Value>>): BoundField<Value> {
-  return { kind: 'bound', ...row };
-}
-
-export function capabilityField<Value>(row: WithoutKind<CapabilityField<Value>>): CapabilityField<Value> {
-  return { kind: 'capability', ...row };
-}
-
-export function tokenField<Value>(row: WithoutKind<TokenField<Value>>): TokenField<Value> {
-  return { kind: 'token', ...row };
-}
-
-export function accountField<Value>(row: WithoutKind<AccountField<Value>>): AccountField<Value> {
-  return { kind: 'account', ...row };
-}
-
-export function planField(row: WithoutKind<PlanField>): PlanField {
-  return { kind: 'plan', ...row };
+/** Checks that a row has the evaluation of its kind, for the values that it reads. */
+export function field<Value>(row: FieldRow<Value>): FieldRow<Value> {
+  return row;
 }

@@ -78,7 +78,7 @@ export function lowerLimits(
     Object.fromEntries(counts.map((name) => [name, limits[name]]));
   return {
     ...lowerNumbers(countsOf(one), countsOf(other)),
-    rate: lowerRate(one.rate, other.rate),
+    rate: lowerNumbers(one.rate, other.rate),
     methodRates: lowerRates(one.methodRates, other.methodRates),
     isCharged: one.isCharged === true || other.isCharged === true,
   };
@@ -92,14 +92,8 @@ export function lowerNumbers<Numbers extends object>(
   if (one === undefined || other === undefined) return one ?? other;
   const lowered = { ...one } as Record<string, number | undefined>;
   for (const [name, limit] of Object.entries(other) as [string, number | undefined][])
-    lowered[name] = Math.min(lowered[name] ?? Infinity, limit ?? Infinity);
-  for (const [name, limit] of Object.entries(lowered)) if (limit === Infinity) lowered[name] = undefined;
+    if (limit !== undefined) lowered[name] = Math.min(lowered[name] ?? Infinity, limit);
   return lowered as Numbers;
-}
-
-function lowerRate(one: Rate | undefined, other: Rate | undefined): Rate | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return { perSecond: Math.min(one.perSecond, other.perSecond), burst: Math.min(one.burst, other.burst) };
 }
 
 function lowerRates(
@@ -108,6 +102,6 @@ function lowerRates(
 ): ChargedLimits['methodRates'] {
   if (one === undefined || other === undefined) return one ?? other;
   const rates = new Map(one);
-  for (const [method, rate] of other) rates.set(method, lowerRate(rates.get(method), rate) ?? rate);
+  for (const [method, rate] of other) rates.set(method, lowerNumbers(rates.get(method), rate) ?? rate);
   return rates;
 }

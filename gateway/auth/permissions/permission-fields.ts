@@ -18,27 +18,14 @@ import {
   readWhole,
   timeFromNow,
 } from './field-formats.ts';
-import {
-  accountField,
-  boundField,
-  capabilityField,
-  chargedField,
-  entryField,
-  methodField,
-  openField,
-  paramsField,
-  planField,
-  tokenField,
-  type FieldPage,
-  type PermissionRow,
-} from './field-kinds.ts';
+import { field, type FieldPage, type PermissionRow } from './field-kinds.ts';
 import { rateOf } from './key-limits.ts';
 import { displayedSecrets, readSecrets, secretCheck } from './secrets.ts';
 import { displayedTokenKeys, readTokenKeys } from './token-keys.ts';
 
 /** A bound of calls, a whole number, whose field has its name. */
-function maximum(name: keyof Bounds, flag: `--${string}`, meaning: string): ReturnType<typeof boundField<number>> {
-  return boundField({ flag, meaning, read: readWhole, bound: (max) => ({ [name]: max }) });
+function maximum(name: keyof Bounds, flag: `--${string}`, meaning: string): ReturnType<typeof field<number>> {
+  return field({ kind: 'bound', flag, meaning, read: readWhole, bound: (max) => ({ [name]: max }) });
 }
 
 /**
@@ -47,7 +34,8 @@ function maximum(name: keyof Bounds, flag: `--${string}`, meaning: string): Retu
  * the checks of requests are derived from this table.
  */
 const fields = {
-  networks: entryField({
+  networks: field({
+    kind: 'entry',
     flag: '--networks <slugs>',
     meaning: 'networks that the key may use, by slug',
     page: { group: 'access', control: 'networks' },
@@ -59,7 +47,8 @@ const fields = {
       ({ network }) =>
         networks.includes(network),
   }),
-  methods: methodField({
+  methods: field({
+    kind: 'method',
     flag: '--methods <names>',
     meaning: 'methods that the key may call: names, or whole namespaces such as `eth`',
     page: { group: 'access', control: 'methods' },
@@ -72,7 +61,8 @@ const fields = {
       return ({ name, namespace }) => allowed.has(name) || allowed.has(namespace);
     },
   }),
-  origins: entryField({
+  origins: field({
+    kind: 'entry',
     flag: '--origins <origins>',
     meaning: 'allowed Origin headers: `app.example.org`, `https://*.example.org`, `http://localhost:3000`',
     page: { group: 'access', control: 'origins' },
@@ -84,7 +74,8 @@ const fields = {
       return ({ headers: { origin = '' } }) => matches(origin);
     },
   }),
-  userAgents: entryField({
+  userAgents: field({
+    kind: 'entry',
     flag: '--user-agents <texts>',
     meaning: 'allowed User-Agent headers: each entry is a substring',
     noun: 'part of a User-Agent header',
@@ -95,7 +86,8 @@ const fields = {
       ({ headers: { 'user-agent': agent = '' } }) =>
         parts.some((part) => agent.includes(part)),
   }),
-  ips: entryField({
+  ips: field({
+    kind: 'entry',
     flag: '--ips <ranges>',
     title: 'Client addresses',
     meaning: 'allowed client addresses: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`',
@@ -108,14 +100,16 @@ const fields = {
       return ({ address }) => ranges.has(address);
     },
   }),
-  contracts: paramsField({
+  contracts: field({
+    kind: 'params',
     flag: '--contracts <addresses>',
     meaning: 'contracts and accounts that calls may name, in methods that name one',
     noun: 'address of a contract or account',
     read: listOf(/^0x[0-9a-fA-F]{40}$/),
     check: (contracts, { methods }) => contractCheck(contracts, methods),
   }),
-  expiresAt: entryField({
+  expiresAt: field({
+    kind: 'entry',
     flag: '--expires <time>',
     title: 'Expiry',
     meaning: 'expiry: `2027-01-31T12:00:00Z`; on the command line also a duration from now, `90d`, `12h` or `30m`',
@@ -125,13 +119,15 @@ const fields = {
     rejection: 'key-invalid',
     check: (end) => () => clock.unixMs() < end,
   }),
-  plan: planField({
+  plan: field({
+    kind: 'plan',
     flag: '--plan <name>',
     meaning: 'plan of `auth.yaml`: its permissions and limits hold where the key has none of its own',
     page: { group: 'limits', control: 'plans' },
     read: (text) => (new RegExp(planPattern).test(text) ? text : undefined),
   }),
-  rate: chargedField({
+  rate: field({
+    kind: 'charged',
     flag: '--rate <number>',
     title: 'Units per second',
     meaning: 'request units per second',
@@ -139,22 +135,25 @@ const fields = {
     read: readDecimal,
     limit: (perSecond) => ({ rate: rateOf(perSecond) }),
   }),
-  burst: chargedField({
+  burst: field({
+    kind: 'charged',
     flag: '--burst <number>',
     meaning: 'request units that may be used at once; default: those of one second',
     page: { group: 'limits' },
     read: readWhole,
     requires: 'rate',
-    limit: (units, { rate }) => ({ rate: rateOf(rate, units) }),
+    limit: (units, { rate = 0 }) => ({ rate: rateOf(rate, units) }),
   }),
-  methodRates: chargedField({
+  methodRates: field({
+    kind: 'charged',
     flag: '--method-rates <rates>',
     meaning: 'rates for single methods: `eth_getLogs=5` or, with a burst, `eth_getLogs=5/20`',
     read: readMethodRates,
     methodsIn: (text) => entriesOf(text).map((entry) => entry.split('=')[0] ?? ''),
     limit: (rates) => ({ methodRates: rates }),
   }),
-  daily: chargedField({
+  daily: field({
+    kind: 'charged',
     flag: '--daily <number>',
     title: 'Units per day',
     meaning: 'request units per day, from 00:00 UTC',
@@ -162,7 +161,8 @@ const fields = {
     read: readWhole,
     limit: (units) => ({ daily: units }),
   }),
-  monthly: chargedField({
+  monthly: field({
+    kind: 'charged',
     flag: '--monthly <number>',
     title: 'Units per month',
     meaning: 'request units per month, from the 1st, 00:00 UTC',
@@ -170,20 +170,23 @@ const fields = {
     read: readWhole,
     limit: (units) => ({ monthly: units }),
   }),
-  sockets: openField({
+  sockets: field({
+    kind: 'open',
     flag: '--sockets <number>',
     title: 'WebSockets',
     meaning: `maximum open WebSockets, per gateway; default: ${processBounds.socketsPerKey}`,
     read: readWhole,
     limit: (count) => ({ sockets: count }),
   }),
-  subscriptions: openField({
+  subscriptions: field({
+    kind: 'open',
     flag: '--subscriptions <number>',
     meaning: `maximum open subscriptions, per gateway; default: ${processBounds.subscriptionsPerKey}`,
     read: readWhole,
     limit: (count) => ({ subscriptions: count }),
   }),
-  concurrency: openField({
+  concurrency: field({
+    kind: 'open',
     flag: '--concurrency <number>',
     title: 'Requests in flight',
     meaning: 'maximum requests in flight, per gateway; default: 256; others wait for up to 1 s',
@@ -203,7 +206,8 @@ const fields = {
     '--max-response-bytes <number>',
     'maximum bytes of the response to a call',
   ),
-  secrets: entryField({
+  secrets: field({
+    kind: 'entry',
     flag: '--secret',
     meaning: 'requires a secret as Basic authentication password; stored as SHA-256, with `@<time>` if it expires',
     read: readSecrets,
@@ -211,7 +215,8 @@ const fields = {
     rejection: 'secret-invalid',
     check: secretCheck,
   }),
-  permissions: capabilityField({
+  permissions: field({
+    kind: 'capability',
     flag: '--permissions <names>',
     title: 'Capabilities',
     meaning:
@@ -233,7 +238,8 @@ const fields = {
       verify: names.includes('verify'),
     }),
   }),
-  verify: capabilityField({
+  verify: field({
+    kind: 'capability',
     flag: '--verify <level>',
     title: 'Proven results',
     meaning: 'how far all results are proven, if the network does not prove them further: `enforce` or `require`',
@@ -241,7 +247,8 @@ const fields = {
     read: (text) => (text === 'enforce' || text === 'require' ? text : undefined),
     grant: (level) => ({ verifyLevel: level }),
   }),
-  errors: capabilityField({
+  errors: field({
+    kind: 'capability',
     flag: '--errors <form>',
     title: 'Errors over a limit',
     meaning: "form of errors over a rate or quota: `infura`, as Infura's, or `gatehouse`; default: that of the network",
@@ -249,7 +256,8 @@ const fields = {
     read: (text) => errorForms.find((form) => form === text),
     grant: (form) => ({ errors: form }),
   }),
-  overrideAllowlists: capabilityField({
+  overrideAllowlists: field({
+    kind: 'capability',
     flag: '--override-allowlists',
     title: 'Override of allow-lists',
     meaning:
@@ -259,14 +267,16 @@ const fields = {
     requires: 'secrets',
     grant: () => ({ overridesAllowlists: true }),
   }),
-  tokenKeys: tokenField({
+  tokenKeys: field({
+    kind: 'token',
     flag: undefined,
     meaning: 'public keys of tokens that narrow the key, from `keys tokens add`: `<kid>@<name>@<key>`, at most three',
     read: readTokenKeys,
     display: displayedTokenKeys,
     rules: (keys) => ({ keys }),
   }),
-  requireToken: tokenField({
+  requireToken: field({
+    kind: 'token',
     flag: '--require-token',
     title: 'Tokens',
     meaning: '`on`: each request needs a token, signed for a public key of `keys tokens`',
@@ -274,14 +284,16 @@ const fields = {
     read: readSwitch,
     rules: () => ({ isRequired: true }),
   }),
-  account: accountField({
+  account: field({
+    kind: 'account',
     flag: undefined,
     meaning: 'id of the key that `keys rotate` replaced with this one: both share limits',
     read: (text) => (isKeyId(text) ? text : undefined),
     account: (id) => id,
   }),
   // Below `account`, which it replaces.
-  team: accountField({
+  team: field({
+    kind: 'account',
     flag: '--team <name>',
     meaning: 'team, 1 to 40 letters, digits and `._-`: its keys share counts of limits, and are summed in usage',
     page: { group: 'access', control: 'teams' },

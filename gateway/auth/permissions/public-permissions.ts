@@ -1,8 +1,7 @@
 import type { Diagnostic } from '../../network-files/diagnostics.ts';
 import type { PublicOptions } from '../../network-files/network-config.ts';
 import { permissionFields, permissionNames, type PermissionField } from './permission-fields.ts';
-import { permissionText, problemsOf } from './permissions-in-files.ts';
-import type { PermissionTexts } from './permissions.ts';
+import { permissionText, problemsOf, type PermissionTexts } from './permissions.ts';
 
 /** Fields that identify a key, or are counted in ways that a share of one address has no place for. */
 const ofKeysOnly: readonly PermissionField[] = ['networks', 'expiresAt', 'secrets', 'methodRates', 'monthly'];

@@ -27,8 +27,6 @@ export class IssuerKeys {
   readonly #log: Log;
   readonly #timer: Timer;
   #keys: JWTVerifyGetKey | undefined;
-  /** Text of the keys, as it was read. */
-  #text: string | undefined;
   /** JSON of each key, sorted: servers return them in changing order. */
   #sorted: string | undefined;
   #loadedAt = -Infinity;
@@ -80,8 +78,7 @@ export class IssuerKeys {
   async #loadNow(): Promise<void> {
     this.#triedAt = clock.now();
     try {
-      const text = await this.#read();
-      if (text !== this.#text) this.#use(text);
+      this.#use(JSON.parse(await this.#read()) as JSONWebKeySet);
       this.#loadedAt = this.#triedAt;
       if (this.#isFailing) this.#log.info('the keys of the token issuer can be read again');
       this.#isFailing = false;
@@ -97,17 +94,12 @@ export class IssuerKeys {
     }
   }
 
-  /** @throws Error if the text is no key set */
-  #use(text: string): void {
-    const keySet = JSON.parse(text) as JSONWebKeySet;
+  /** @throws Error if it is no key set */
+  #use(keySet: JSONWebKeySet): void {
     const keys = jose().createLocalJWKSet(keySet);
-    const sorted = keySet.keys
-      .map((key) => JSON.stringify(key))
-      .sort()
-      .join();
-    if (sorted !== this.#sorted) this.#keys = keys;
-    this.#sorted = sorted;
-    this.#text = text;
+    const sorted = keySet.keys.map((key) => JSON.stringify(key)).sort();
+    if (sorted.join() !== this.#sorted) this.#keys = keys;
+    this.#sorted = sorted.join();
   }
 }
 

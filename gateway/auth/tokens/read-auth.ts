@@ -9,9 +9,8 @@ import { compileFileSchema } from '../../network-files/options/network-schema.ts
 import { trueOrFalse, whole } from '../../network-files/options/option.ts';
 import { parseYaml, type Located } from '../../network-files/parse-yaml.ts';
 import { permissionFields, permissionNames, type PermissionField } from '../permissions/permission-fields.ts';
-import { permissionText, problemsOf } from '../permissions/permissions-in-files.ts';
 import { planPattern } from '../permissions/field-formats.ts';
-import type { PermissionTexts } from '../permissions/permissions.ts';
+import { permissionText, problemsOf, type PermissionTexts } from '../permissions/permissions.ts';
 import type { Plans } from '../permissions/plans.ts';
 import { jose } from './jose.ts';
 

@@ -1,6 +1,7 @@
 import { differentKeys, isKeyless, sentKey, tokenBeside } from '../../auth/sent-key.ts';
 import { isToken } from '../../auth/tokens/token-form.ts';
 import { accessWithSecret, type KeyAccess } from '../../auth/key-access.ts';
+import { checkEntry } from '../../auth/permissions/entry-permissions.ts';
 import { countRejection } from '../../call/respond.ts';
 import type { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
@@ -57,7 +58,8 @@ export function checkAccess({ proxies }: RequestOptions, request: IncomingReques
   const { network, headers } = request;
   const access = (request.access = accessWithSecret(found, headers.authorization));
   request.logEntry?.setKey(access.record.id);
-  access.entry?.check({ network: network.config.slug, address: proxies.addressOf(request), headers });
+  if (access.entry.length > 0)
+    checkEntry(access.entry, { network: network.config.slug, address: proxies.addressOf(request), headers });
 }
 
 /** Counts and logs the rejection of a request, as far as its caller is known. */

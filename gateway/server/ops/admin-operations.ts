@@ -5,12 +5,17 @@ import { mergePermissions, type KeyRecord, type KeyStore, type PermissionChange 
 import { StoreUnreachable } from '../../store/store-error.ts';
 import { readName, type CreatedKey, type KeyManager } from '../../auth/manage/manage-keys.ts';
 import { shownTokenKeys } from '../../auth/manage/displayed-record.ts';
-import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
-import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
-import { unknownNetworks } from '../../auth/unknown-networks.ts';
+import { KeyOperationError, type RevokedKeys } from '../../auth/manage/key-operation-error.ts';
+import { unknownNetworks } from '../../auth/unknown-names.ts';
 import type { Limiter } from '../../limits/limiter.ts';
-import { readUsage } from '../../usage/read-usage.ts';
-import { readReportDay, readReportParts, reportParts, reportUsage, withNames } from '../../usage/usage-report.ts';
+import {
+  readReportDay,
+  readReportParts,
+  readUsage,
+  reportParts,
+  reportUsage,
+  withNames,
+} from '../../usage/usage-report.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';

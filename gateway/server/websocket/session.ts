@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws';
 import { clock } from '../../clock/clock.ts';
 import type { CallerAccount } from '../../admission/caller-account.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
-import type { Caller } from '../../auth/permissions/entry-permissions.ts';
+import { checkEntry, type Caller } from '../../auth/permissions/entry-permissions.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
@@ -167,7 +167,7 @@ export class Session {
   #recheckPermissions(): void {
     const { caller, keySessions } = this.#options;
     try {
-      keySessions.access.entry?.check(caller);
+      checkEntry(keySessions.access.entry, caller);
     } catch (error) {
       this.close(closeReasonFor(error));
     }

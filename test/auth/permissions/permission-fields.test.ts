@@ -3,15 +3,7 @@ import { AddressRanges, isAddressRange } from '../../../gateway/config/address-r
 import { permissionFields, permissionNames } from '../../../gateway/auth/permissions/permission-fields.ts';
 import { InvalidPermissionsError, parsePermissions } from '../../../gateway/auth/permissions/permissions.ts';
 import { originMatcher } from '../../../gateway/auth/formats/origin-pattern.ts';
-import {
-  accountField,
-  capabilityField,
-  chargedField,
-  entryField,
-  methodField,
-  openField,
-  paramsField,
-} from '../../../gateway/auth/permissions/field-kinds.ts';
+import { field } from '../../../gateway/auth/permissions/field-kinds.ts';
 import { fieldSamples } from './field-samples.ts';
 
 describe('permissions of a key', () => {
@@ -31,27 +23,27 @@ describe('permissions of a key', () => {
     const row = { flag: undefined, meaning: 'a row of this test', read: Number } as const;
     const rows = [
       // @ts-expect-error -- no check
-      entryField({ ...row, rejection: 'key-settings' }),
+      field({ ...row, kind: 'entry', rejection: 'key-settings' }),
       // @ts-expect-error -- no check
-      methodField(row),
+      field({ ...row, kind: 'method' }),
       // @ts-expect-error -- no check
-      paramsField(row),
+      field({ ...row, kind: 'params' }),
       // @ts-expect-error -- no limit
-      chargedField(row),
+      field({ ...row, kind: 'charged' }),
       // @ts-expect-error -- a limit that is not enforced
-      chargedField({ ...row, limit: () => ({}) }),
+      field({ ...row, kind: 'charged', limit: () => ({}) }),
       // @ts-expect-error -- a part of another limit, but no limit
-      chargedField({ ...row, requires: 'rate' }),
+      field({ ...row, kind: 'charged', requires: 'rate' }),
       // @ts-expect-error -- requires a field that is not there
-      chargedField({ ...row, requires: 'rates', limit: () => ({ daily: 1 }) }),
-      // @ts-expect-error -- reads a field that it does not require
-      chargedField({ ...row, limit: (value: number, others) => ({ daily: value + Number(others.rate) }) }),
+      field({ ...row, kind: 'charged', requires: 'rates', limit: () => ({ daily: 1 }) }),
+      // @ts-expect-error -- reads a field that the key may not have
+      field({ ...row, kind: 'charged', limit: (value: number, { rate }) => ({ daily: value + rate }) }),
       // @ts-expect-error -- no limit
-      openField(row),
+      field({ ...row, kind: 'open' }),
       // @ts-expect-error -- no grant
-      capabilityField(row),
+      field({ ...row, kind: 'capability' }),
       // @ts-expect-error -- no account
-      accountField(row),
+      field({ ...row, kind: 'account' }),
     ];
     expect(rows.map(({ kind }) => kind)).toHaveLength(11);
   });

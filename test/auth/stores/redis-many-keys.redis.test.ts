@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KeyManager } from '../../../gateway/auth/manage/manage-keys.ts';
-import { failureText } from '../../../gateway/auth/manage/revoked-keys.ts';
+import { RevocationError } from '../../../gateway/auth/manage/key-operation-error.ts';
 import { openKeys, type OpenKeys } from '../../support/open-keys.ts';
 import { startRedis, type RedisServer } from '../../support/redis.ts';
 import { noPlans } from '../../support/no-plans.ts';
@@ -38,7 +38,7 @@ it('many keys are revoked with one scan, in their order, and each failure is nam
   expect(revoked.map(({ id }) => id)).toEqual(ids);
   expect(revoked.every(({ revokedAt }) => revokedAt !== undefined)).toBe(true);
   expect(failed.map(({ id }) => id)).toEqual(wrong);
-  expect(failureText(failed).split('\n')).toEqual(
+  expect(new RevocationError(failed).message.split('\n')).toEqual(
     wrong.map((id) => `There is no key with the id ${id}: see gatehouse keys list`),
   );
   // A scan of all keys takes a few commands; a scan for each id would take 500 times as many.
