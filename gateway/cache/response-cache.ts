@@ -48,8 +48,13 @@ const MAX_ENTRY_SHARE = 16;
 
 /** Requested calls that are remembered, a power of 2; those of some seconds at 5,000 calls per second. */
 const REMEMBERED_CALLS = 65_536;
-/** Characters that are hashed of a longer key: two calls that count as one cost an entry that is not needed. */
-const HASHED_CHARS = 512;
+/** Words of four characters that are hashed of a longer key: two calls that count as one cost an entry that is not needed. */
+const HASHED_WORDS = 128;
+/** Characters of a longer key of which words are hashed. */
+const HASHED_CHARS = 65_536;
+/** The characters of the key that is hashed, one byte each, and the rest of the last word. */
+const keyBytes = Buffer.alloc(HASHED_CHARS + 4);
+const keyWords = new Int32Array(keyBytes.buffer);
 
 /** Entry at a head, without the result, which may be evicted before. */
 interface HeadEntry extends Linked<HeadEntry> {
@@ -116,10 +121,16 @@ export class ResponseCache {
   }
 }
 
-/** FNV-1a. */
+/** FNV-1a by words, whose upper bits are mixed into the lower ones: by characters it takes 0.4 µs, three times as long. */
 function hashOf(key: string): number {
-  const step = Math.ceil(key.length / HASHED_CHARS);
-  let hash = 2_166_136_261;
-  for (let at = 0; at < key.length; at += step) hash = Math.imul(hash ^ key.charCodeAt(at), 16_777_619);
+  const length = keyBytes.write(key, 0, HASHED_CHARS, 'latin1');
+  keyBytes.fill(0, length, length + 4);
+  const words = Math.ceil(length / 4);
+  const step = Math.ceil(words / HASHED_WORDS);
+  let hash = key.length;
+  for (let at = 0; at < words; at += step) {
+    hash = Math.imul(hash ^ (keyWords[at] as number), 16_777_619);
+    hash ^= hash >>> 15;
+  }
   return hash >>> 0;
 }

@@ -62,22 +62,10 @@ export class CoalescedCalls {
    * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline (rejects
    *   with it)
    */
-  async request(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
-    // After `no-upstream`, a call is repeated once.
-    for (let hasRepeated = false; ;) {
-      if (participant.caller.isCancelled) throw new Cancelled();
-      const joined = this.#find(name, participant);
-      if (joined === undefined) return this.#begin(name, participant, send);
-      this.#onCoalesced();
-      participant.record?.cached('coalesced');
-      const isLate: boolean = !hasRepeated && clock.now() - joined.startedAt > LATE_JOIN_MS;
-      try {
-        return await joined.wait(participant);
-      } catch (error) {
-        if (!mayRepeat(error, joined, participant, isLate)) throw error;
-      }
-      hasRepeated ||= isLate;
-    }
+  request(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
+    if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
+    const joined = this.#find(name, participant);
+    return joined === undefined ? this.#begin(name, participant, send) : this.#join(joined, name, participant, send);
   }
 
   /** Forgets all calls when a transaction is sent: later calls must not join calls that began before it. */
@@ -90,6 +78,24 @@ export class CoalescedCalls {
     if (call === undefined || call.isClosed || call.cancellation.isCancelled) return undefined;
     if (call.epoch !== this.#chain.view.epoch) return undefined;
     return call.cancellation.owner === owner || !call.cancellation.isWaiting ? call : undefined;
+  }
+
+  /** Waits for the response to an identical call. Such a call is sent again after a failure that does not concern this one. */
+  async #join(first: InFlightCall, name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
+    // After `no-upstream`, a call is repeated once.
+    let hasRepeated = false;
+    for (let joined: InFlightCall | undefined = first; joined !== undefined; joined = this.#find(name, participant)) {
+      this.#onCoalesced();
+      participant.record?.cached('coalesced');
+      const isLate: boolean = !hasRepeated && clock.now() - joined.startedAt > LATE_JOIN_MS;
+      try {
+        return await joined.wait(participant);
+      } catch (error) {
+        if (!mayRepeat(error, joined, participant, isLate)) throw error;
+      }
+      hasRepeated ||= isLate;
+    }
+    return this.#begin(name, participant, send);
   }
 
   #begin(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
@@ -112,15 +118,18 @@ export class CoalescedCalls {
   }
 }
 
+const noWaits: readonly ParticipantWait[] = [];
+
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
 class InFlightCall implements CoalescedCall {
   readonly epoch: number;
   readonly startedAt = clock.now();
   readonly deadline: number;
   readonly cancellation: Cancellation;
-  readonly #waiting = new InFlightSet<'place', ParticipantWait>('place');
-  /** The wait of the participant that began the call. */
+  /** The wait of the participant that began the call; undefined: it has left. */
   #first: ParticipantWait | undefined;
+  /** The waits of those that joined it. Most calls have none, and need no set. */
+  #joined: InFlightSet<'place', ParticipantWait> | undefined;
   isClosed = false;
 
   constructor(epoch: number, { deadline, owner }: Participant) {
@@ -133,31 +142,36 @@ class InFlightCall implements CoalescedCall {
   wait(participant: Participant): Promise<NetworkResponse> {
     return new Promise((resolve, reject) => {
       const waiting = new ParticipantWait(this, participant, resolve, reject);
-      this.#first ??= waiting;
-      this.#waiting.add(waiting);
+      if (this.#first === undefined && this.#joined === undefined) this.#first = waiting;
+      else (this.#joined ??= new InFlightSet('place')).add(waiting);
     });
   }
 
   leave(waiting: ParticipantWait): void {
-    this.#waiting.delete(waiting);
-    if (this.#waiting.entries.length === 0) this.cancellation.cancel();
+    if (waiting === this.#first) this.#first = undefined;
+    else this.#joined?.delete(waiting);
+    if (this.#first === undefined && this.#others.length === 0) this.cancellation.cancel();
   }
 
   tryClose(): boolean {
-    const { entries } = this.#waiting;
-    this.isClosed = entries.length === 1 && entries[0] === this.#first;
+    this.isClosed = this.#first !== undefined && this.#others.length === 0;
     return this.isClosed;
   }
 
   succeed(response: NetworkResponse): void {
-    const { entries } = this.#waiting;
     // Its caller has left since the result began to flow.
-    if (response.kind === 'flowing' && entries.length === 0) response.result.cancel();
-    for (const waiting of entries) waiting.succeed(response);
+    if (response.kind === 'flowing' && this.#first === undefined) response.result.cancel();
+    this.#first?.succeed(response);
+    for (const waiting of this.#others) waiting.succeed(response);
   }
 
   fail(error: unknown): void {
-    for (const waiting of this.#waiting.entries) waiting.fail(error);
+    this.#first?.fail(error);
+    for (const waiting of this.#others) waiting.fail(error);
+  }
+
+  get #others(): readonly ParticipantWait[] {
+    return this.#joined?.entries ?? noWaits;
   }
 }
 

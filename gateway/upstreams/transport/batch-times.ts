@@ -2,8 +2,12 @@ import { clock } from '../../clock/clock.ts';
 
 /** Smaller batches are not compared. */
 export const MIN_COMPARED_CALLS = 4;
-/** One of so many batches is sent as single calls; more often before the first pairs, and while they were serial. */
+/**
+ * One of so many batches is sent as single calls, at most one in a second: they cost several times as much. More often before
+ * the first pairs, and while they were serial.
+ */
 const ALONE_INTERVAL = 100;
+const MIN_ALONE_MS = 1_000;
 const FIRST_ALONE_INTERVAL = 4;
 const SERIAL_ALONE_INTERVAL = 2;
 /** Share of the sum of its calls' times from which on a batch takes as long as its calls one after the other. */
@@ -31,16 +35,21 @@ export class BatchTimes {
   /** The last batch that was sent as single calls, until one that was sent together after it is compared with it. */
   alone: AloneTime | undefined;
   #batches = 0;
+  /** Time when a batch was last sent as single calls. */
+  #aloneAt = -Infinity;
   #pairs = 0;
   /** The last pairs that were serial. */
   #serialPairs = 0;
 
   /** Whether the next batch is sent as single calls. To be called once for each batch. */
   takeAlone(): boolean {
-    const interval = this.#pairs < MIN_PAIRS ? FIRST_ALONE_INTERVAL : ALONE_INTERVAL;
-    if (++this.#batches % (this.#serialPairs > 0 ? SERIAL_ALONE_INTERVAL : interval) !== 0) return false;
+    const interval =
+      this.#serialPairs > 0 ? SERIAL_ALONE_INTERVAL : this.#pairs < MIN_PAIRS ? FIRST_ALONE_INTERVAL : ALONE_INTERVAL;
+    if (++this.#batches % interval !== 0) return false;
     const at = clock.now();
+    if (interval === ALONE_INTERVAL && at - this.#aloneAt < MIN_ALONE_MS) return false;
     if (this.alone !== undefined && at - this.alone.at <= MAX_PAIR_MS) return false;
+    this.#aloneAt = at;
     this.alone = { at, meanMs: undefined };
     return true;
   }

@@ -149,9 +149,10 @@ export class Batch {
       return false;
     }
     const isComplete = responses.length >= sent;
+    const hasRejected = response.body.includes(REJECTED_IN_BATCH);
     for (const body of responses) {
       // An error for the whole batch may have the id of one call: geth's `batch too large` has the first one's.
-      const isOwn = isComplete ? !isRejectedInBatch(body) : !body.includes('"error"');
+      const isOwn = isComplete ? !hasRejected || !isRejectedInBatch(body) : !body.includes('"error"');
       const found = isOwn ? responseId(body) : undefined;
       const id = found === 'unread' ? await responseIdInSteps(body, new OwnedSteps(owner)) : found;
       if (typeof id === 'number') this.#settle(id, { ...response, body });
@@ -215,7 +216,9 @@ function mayConcernCalls(status: number): boolean {
   return status === 401 || status === 402 || status === 403 || status === 429 || status >= 500;
 }
 
-/** geth's error for calls that do not fit into a batch response: `response too large` (rpc/errors.go, -32003). */
+/** Code of geth's error for calls that do not fit into a batch response: `response too large` (rpc/errors.go). */
+const REJECTED_IN_BATCH = '"code":-32003';
+
 function isRejectedInBatch(response: Buffer): boolean {
-  return response.length < 300 && response.includes('"code":-32003');
+  return response.length < 300 && response.includes(REJECTED_IN_BATCH);
 }

@@ -63,16 +63,23 @@ it('times that are more than ten seconds apart are not compared', () => {
   expect(serialAfter((isAlone) => (isAlone ? 1.2 : 10), 10_001)).toBeUndefined();
 });
 
-it('one of a hundred batches is sent as single calls, at first one of four, and one at a time', () => {
-  shiftClock();
-  const times = new BatchTimes();
-  const alone: number[] = [];
-  for (let batch = 1; batch <= 400; batch++) {
-    const isAlone = times.takeAlone();
-    if (isAlone) alone.push(batch);
-    if (isAlone) addAlone(times, 10);
-    // Ten batches are in flight at once.
-    else if (batch % 10 === 0) times.addTogether(times.alone, 11, CALLS);
-  }
-  expect(alone).toEqual([4, 12, 24, 100, 200, 300, 400]);
-});
+it.each([
+  [20, 400, [4, 12, 24, 100, 200, 300, 400]],
+  [1, 2_200, [4, 12, 24, 1_100, 2_100]],
+])(
+  'one of a hundred batches is sent as single calls, at most one in a second: every %i ms',
+  (ms, batches, expected) => {
+    const clock = shiftClock();
+    const times = new BatchTimes();
+    const alone: number[] = [];
+    for (let batch = 1; batch <= batches; batch++) {
+      const isAlone = times.takeAlone();
+      if (isAlone) alone.push(batch);
+      if (isAlone) addAlone(times, 10);
+      // Ten batches are in flight at once.
+      else if (batch % 10 === 0) times.addTogether(times.alone, 11, CALLS);
+      clock.forward(ms);
+    }
+    expect(alone).toEqual(expected);
+  },
+);
