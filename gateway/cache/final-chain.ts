@@ -29,7 +29,8 @@ export class FinalChain {
   #shared: SharedChain | undefined;
   #fetch: FetchBlock;
   #newest: FinalBlock | undefined;
-  #generation = ++generations;
+  /** Number that changes after all entries were forgotten: one of another generation is not valid. Only this class changes it. */
+  generation = ++generations;
   /** Upstreams that were marked as being on another branch, or for a disproved result, when entries were forgotten last. */
   #marks: number;
   /** `unbrokenSince` of the chain at the last successful check. */
@@ -52,11 +53,6 @@ export class FinalChain {
     this.#fetch = fetch;
     this.#openShared = openShared;
     this.#shared = openShared();
-  }
-
-  /** Number that changes after all entries were forgotten: one of another generation is not valid. */
-  get generation(): number {
-    return this.#generation;
   }
 
   /** Blocks are fetched by this function from now on. */
@@ -127,7 +123,7 @@ export class FinalChain {
 
   /** Gives up all entries, in memory and in the durable cache. */
   #forget(): void {
-    this.#generation = ++generations;
+    this.generation = ++generations;
     this.#marks = this.#chain.view.marks;
     this.#newest = undefined;
     this.#refreshedAt = -Infinity;
@@ -174,9 +170,9 @@ export class FinalChain {
 
   async #refresh(): Promise<void> {
     const newest = this.#newest;
-    const generation = this.#generation;
+    const generation = this.generation;
     const found = blockOf(await this.#fetch('finalized'));
-    if (generation !== this.#generation || found === undefined || !this.#isPlausible(found)) return;
+    if (generation !== this.generation || found === undefined || !this.#isPlausible(found)) return;
     if (newest !== undefined) {
       const isSame = found.number === newest.number ? found.hash === newest.hash : await this.#hasBlock(newest);
       if (!this.#isRetained(newest, isSame)) return;
@@ -210,13 +206,13 @@ export class FinalChain {
   }
 
   async #share(newest: FinalBlock | undefined): Promise<void> {
-    const generation = this.#generation;
+    const generation = this.generation;
     const recorded = await this.#shared?.synchronise(newest, (block) => this.#hasBlock(block));
-    if (generation !== this.#generation) return;
+    if (generation !== this.generation) return;
     this.#sharedAt = clock.now();
     const id = this.#shared?.id;
     // Another gateway has forgotten all entries, or an operator has cleared the durable cache.
-    if (id !== undefined && this.#knownId !== undefined && id !== this.#knownId) this.#generation = ++generations;
+    if (id !== undefined && this.#knownId !== undefined && id !== this.#knownId) this.generation = ++generations;
     this.#knownId = id ?? this.#knownId;
     this.#newest = recorded !== undefined && this.#isPlausible(recorded) ? recorded : newest;
     if (this.#newest !== undefined) this.#chain.finalized(this.#newest.number);

@@ -56,6 +56,8 @@ export class ConcurrencyLimit {
   readonly #slots: Gate;
   readonly #min: number;
   readonly #max: number;
+  /** Calls at once, the slots of its gate. Only this class changes it. */
+  limit: number;
   /** Time before which calls say nothing: after a lower limit, those have the upstream until no more than the limit are there. */
   #countedFrom = -Infinity;
   /** Callers that were refused since the last change. */
@@ -78,12 +80,8 @@ export class ConcurrencyLimit {
   /** @param slots with the highest limit */
   constructor(slots: Gate) {
     this.#slots = slots;
-    this.#max = slots.size;
+    this.#max = this.limit = slots.size;
     this.#min = Math.min(MIN_LIMIT, slots.size);
-  }
-
-  get limit(): number {
-    return this.#slots.size;
   }
 
   get isLowered(): boolean {
@@ -123,11 +121,12 @@ export class ConcurrencyLimit {
       if (isCounted && inFlight >= this.#min) this.#lowerByRefusal(owner, now);
       return;
     }
-    const hasWaited = isLookup(method) && this.#hasWaited(startedAt, now);
-    const isDelayed = isLookup(method) && owner !== undefined && this.#isDelayed(owner, now - startedAt, isCounted);
+    const isOfLookup = isLookup(method);
+    const hasWaited = isOfLookup && this.#hasWaited(startedAt, now);
+    const isDelayed = isOfLookup && owner !== undefined && this.#isDelayed(owner, now - startedAt, isCounted);
     if (hasWaited && isCounted) this.#lowerByWait(owner, now);
     else if (isDelayed) this.#lowerByDelay(now);
-    else this.#raise(now);
+    else if (this.limit < this.#max) this.#raise(now);
   }
 
   #lowerByRefusal(owner: Account | undefined, now: number): void {
@@ -183,7 +182,7 @@ export class ConcurrencyLimit {
     this.#countedFrom = Infinity;
     this.#refused.clear();
     this.#served = 0;
-    this.#slots.size = Math.max(Math.floor(limit), this.#min);
+    this.#setLimit(Math.max(Math.floor(limit), this.#min));
     if (this.#pausedUntil > now) return;
     if (now - this.#pausedUntil > MAX_PAUSE_MS) this.#pauseMs = FIRST_PAUSE_MS;
     this.#pausedUntil = now + this.#pauseMs;
@@ -191,12 +190,17 @@ export class ConcurrencyLimit {
   }
 
   #raise(now: number): void {
-    if (!this.isLowered || !this.#slots.hasWaiting || now < this.#pausedUntil) return;
+    if (!this.#slots.hasWaiting || now < this.#pausedUntil) return;
     if (now - this.#raisedAt < RAISE_INTERVAL_MS || ++this.#served < this.limit) return;
     this.#served = 0;
     this.#refused.clear();
     this.#raisedAt = now;
-    this.#slots.size = Math.min(this.limit + Math.ceil(this.limit * RAISED_PART), this.#max);
+    this.#setLimit(Math.min(this.limit + Math.ceil(this.limit * RAISED_PART), this.#max));
+  }
+
+  #setLimit(limit: number): void {
+    this.limit = limit;
+    this.#slots.size = limit;
   }
 }
 
