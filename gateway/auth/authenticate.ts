@@ -96,7 +96,8 @@ export class Authenticator {
   readonly #log: Log;
   readonly #accounts: KeyAccounts;
   readonly #keyHeaders: boolean;
-  #keyPlaces: KeyPlaces | undefined;
+  /** Where requests may have a key or token. Undefined: in the path only. Only `configure` changes it. */
+  keyPlaces: KeyPlaces | undefined;
   readonly #revocations: Revocations;
   #auth: AuthConfig | undefined;
   #issuerKeys: IssuerKeys | undefined;
@@ -118,11 +119,6 @@ export class Authenticator {
     store.onChange((digest) => {
       this.#changed(digest);
     });
-  }
-
-  /** Where requests may have a key or token. Undefined: in the path only. */
-  get keyPlaces(): KeyPlaces | undefined {
-    return this.#keyPlaces;
   }
 
   /** Plans of the active auth.yaml. */
@@ -150,7 +146,7 @@ export class Authenticator {
     }
     const keys = this.#issuerKeys;
     const places = { keyHeaders: this.#keyHeaders, tokens: issuer !== undefined };
-    this.#keyPlaces =
+    this.keyPlaces =
       places.keyHeaders || places.tokens ? { ...places, tokensInPath: issuer?.tokensInPath === true } : undefined;
     this.#tokens =
       issuer &&
