@@ -48,7 +48,8 @@ if (bench === undefined) {
   run(faults, undefined, { WRITE_DOCS: 'yes' });
   run(generate);
 } else {
-  run('npm run -s compile');
+  // Without rolldown's list of its 100 files: warnings and errors only.
+  run('npm run -s compile', undefined, { CONSOLA_LEVEL: '1' });
   run(process.execPath, [`dist/bench/${bench.program}.js`, ...(bench.args ?? []), ...args]);
   if (bench.after !== undefined) run(bench.after);
 }

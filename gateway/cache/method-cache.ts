@@ -195,12 +195,11 @@ export class MethodCache {
     const { spec } = this.#options;
     if (spec.cache === undefined) return undefined;
     const requested = requestedBlockOf(spec.cache, params);
+    if (requested.kind === 'none' || (requested.kind === 'head' && !isRequestedAgain)) return undefined;
     const block = blockInResult(response);
     switch (requested.kind) {
-      case 'none':
-        return undefined;
       case 'head':
-        return isRequestedAgain ? this.#validityAtHead(block, response, headHash) : undefined;
+        return this.#validityAtHead(block, response, headHash);
       case 'in-result':
         return block === undefined ? undefined : this.#validityAtBlock(block.hash, block.number);
       case 'hash':

@@ -14,7 +14,6 @@ import { TimedOut, UpstreamFailure, type LargeResponse } from '../upstreams/tran
 import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
-import { attempted } from './events.ts';
 import { flowOf } from './flow.ts';
 import { sendHedged } from './hedge.ts';
 import {
@@ -62,9 +61,10 @@ export function sendTo(
   startedAt: number,
   isHedge = false,
 ): Promise<AttemptOutcome> {
-  recordHead(call, upstream, startedAt, isHedge);
-  const recorded = attempted(call, upstream, isHedge);
-  const { rules } = call;
+  // Only such a result is cached for the head.
+  if (call.isRequestedAgain) recordHead(call, upstream, startedAt, isHedge);
+  const { rules, record } = call;
+  const recorded = record?.attempted(upstream.name, isHedge);
   let outcome = outcomeAt(call, upstream, cancellation, startedAt);
   if (rules.during !== undefined) for (const watch of rules.during) outcome = watch(call, upstream, outcome);
   return recorded === undefined ? outcome : recordEnd(call, recorded, outcome);

@@ -127,6 +127,8 @@ export class Call {
 
   // The caller
   context: CallContext | undefined = undefined;
+  /** The account of the slots and the memory that the call takes. */
+  owner: Account = gatehouse;
   /** Whether the caller can read a large result while it arrives. False: the result is a part of another one. */
   canFlow = false;
   /** What the network has for the method. */
@@ -212,6 +214,7 @@ export class Call {
     call.name = method;
     call.originalParamsText = originalParamsText;
     call.context = context;
+    call.owner = context.access.account;
     call.canFlow = context.canFlow === true && id !== undefined;
     call.served = served;
     return call;
@@ -222,6 +225,7 @@ export class Call {
     const call = new Call(this.router, method, params, this.deadline, text);
     call.id = this.id;
     call.context = this.context;
+    call.owner = this.owner;
     call.served = this.served;
     call.verification = this.verification;
     return call;
@@ -237,11 +241,6 @@ export class Call {
   /** `params` as JSON text. */
   get text(): string {
     return (this.#text ??= JSON.stringify(this.params));
-  }
-
-  /** The account of the slots and the memory that the call takes. */
-  get owner(): Account {
-    return this.context?.access.account ?? gatehouse;
   }
 
   /** The name of the turns in which a result of the upstream is read. */

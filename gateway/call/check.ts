@@ -58,8 +58,9 @@ function computeUnits(call: Call, { network, access, subscriptions }: CallContex
   if (served === undefined || served === network.otherMethods) return rejected;
   if (checkOnce(call, access) !== 'none') return rejected;
   if (call.id === undefined && served.spec.sends !== true) return rejected;
-  if (served.handler === undefined) return served.unitsOf(params);
-  if (served.handler.by === 'socket' && subscriptions === undefined) return rejected;
+  const { handler } = served;
+  if (handler === undefined || handler.by === 'local') return served.unitsOf(params);
+  if (handler.by === 'socket' && subscriptions === undefined) return rejected;
   if (!readsFilterLogs(served)) return served.unitsOf(params);
   const id = String(params[0]);
   const logs = network.methods.get(nodeMethods.logs);

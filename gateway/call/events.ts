@@ -1,6 +1,6 @@
 import { ruleNameOf, type RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
-import { CallRecord, type RecordedAttempt } from '../observability/call-record.ts';
+import { CallRecord } from '../observability/call-record.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call, CallContext } from './call.ts';
@@ -23,12 +23,6 @@ export function verified({ served, record }: Call, proof: Proof): void {
 export function skipped(call: Call, upstream: Upstream, reason: SkipReason, isFirst: boolean): void {
   if (isFirst) upstream.metrics.skipped(reason);
   call.record?.skipped(upstream.name, reason);
-}
-
-/** An attempt begins. */
-export function attempted(call: Call, upstream: Upstream, isHedge: boolean): RecordedAttempt | undefined {
-  if (isHedge) call.router.options.metrics.hedged('started');
-  return call.record?.attempted(upstream.name, isHedge);
 }
 
 /** The retry budget did not allow a retry or a hedge. @param isReported in the record of the call, too */

@@ -51,6 +51,7 @@ export async function sendHedged(
     if (hedge === undefined || !(await isAdmitted(hedge, first)) || !takeHedge(call, hedge, clock.now()))
       return await use(call, first);
     call.isHedged = true;
+    metrics.hedged('started');
     second = start(call, hedge, send, true);
     const quick = await Promise.race([first.ended, second.ended]);
     const slow = quick === first ? second : first;

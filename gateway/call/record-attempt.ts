@@ -63,7 +63,7 @@ export function recordSuccess(
   if (upstream.isHeadUncertain) chain.poll(upstream).catch(() => undefined); // the next success polls again
   if (method.isPassThrough !== true && response.kind !== 'flowing')
     inspectIfDue(upstream, method.name, response, now, options);
-  if (router.all.length > 1) {
+  if (!router.isAlone) {
     upstream.latencyScore.recordLatency(method.group, now - startedAt, now);
     hedgeDelay?.add(method.name, now - startedAt, now);
   }

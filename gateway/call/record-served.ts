@@ -29,12 +29,13 @@ export function recordServed(
   const isLogs = method.resultIs === 'logs';
   const isHead = method.resultIs === 'head-number';
   if (method.blockAt?.readsState === true && response.kind !== 'error') {
+    const { view } = chain;
     // The state of `latest` is at least that of the newest known block of the upstream.
-    const known = blocks?.tag === 'latest' ? chain.view.headOf(upstream)?.number : undefined;
+    const known = blocks?.tag === 'latest' ? view.headOf(upstream)?.number : undefined;
     const number = pinned?.number ?? known;
-    if (number !== undefined && number > chain.view.newestServed) chain.served(upstream, { number }, now);
+    if (number !== undefined && number > view.newestServed) chain.served(upstream, { number }, now);
     // Some nodes return state for any number that a caller names.
-    else if (pinned === undefined && blocks !== undefined && blocks.highest > Number(chain.view.newestKnown))
+    else if (pinned === undefined && blocks !== undefined && blocks.highest > Number(view.newestKnown))
       chain.mayHaveNewer(upstream, now);
   }
   if (!isHead && !isLogs && !namesItsBlock(method)) return;

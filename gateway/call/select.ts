@@ -173,7 +173,7 @@ function skippedFor(call: Call, now: number): [Upstream, SkipReason][] {
 /** Plain values, because the policy reads no state. With one upstream, blocks and heads are not compared. */
 function policyInput(call: Call, now: number, purpose: Purpose) {
   const { router, method, blocks } = call;
-  const isAlone = router.all.length === 1;
+  const { isAlone } = router;
   return {
     needs: {
       blocks,

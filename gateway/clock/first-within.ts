@@ -1,4 +1,4 @@
-import { clock, type Timer } from './clock.ts';
+import { clock } from './clock.ts';
 
 /** Resolves with a value when a promise has resolved or rejected. */
 export function settled<T>(promise: Promise<unknown>, value: () => T): Promise<T> {
@@ -9,18 +9,14 @@ export function settled<T>(promise: Promise<unknown>, value: () => T): Promise<T
 export async function firstWithin<T>(promises: readonly Promise<T>[], waitMs: number): Promise<T | undefined> {
   if (waitMs <= 0 || (promises.length === 0 && waitMs === Infinity)) return undefined;
   if (waitMs === Infinity) return Promise.race(promises);
-  let timer: Timer | undefined;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = clock.setTimeout(() => {
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimeout(() => {
       // After a stall of the event loop, responses may have arrived that are not read yet.
-      clock.setImmediate(() => {
-        resolve(undefined);
-      });
+      clock.setImmediate(resolve, undefined);
     }, waitMs);
+    const end = (): void => {
+      clock.clearTimeout(timer);
+    };
+    for (const promise of promises) void promise.then(resolve, reject).then(end);
   });
-  try {
-    return await Promise.race([...promises, timeout]);
-  } finally {
-    clock.clearTimeout(timer);
-  }
 }

@@ -41,10 +41,9 @@ export function compileBounds(
     for (const { bound, noun, param, counter } of checks) {
       const limit = lower(ofNetwork[bound], ofKey?.[bound]);
       if (limit === undefined) continue;
-      const number = head();
-      const counted = counter(params[param], number);
+      const counted = counter(params[param], head);
       if (counted <= limit) continue;
-      const range = bound === 'maxBlockRange' ? rangeOf(params[param], number) : undefined;
+      const range = bound === 'maxBlockRange' ? rangeOf(params[param], head()) : undefined;
       const fit = range === undefined ? `${limit} in one request` : blocksFrom(range.from, limit);
       return `${bound} is ${limit}: the request has ${counted} ${noun}; ${fit} would fit`;
     }
@@ -65,7 +64,7 @@ export function responseTooLong(
   const problem = `maxResponseBytes is ${limit}: the response has ${bytes} bytes`;
   for (const { count, noun } of Object.values(countBounds)) {
     for (const { name, type, param } of counts) {
-      const counted = name === count ? (counters[type]?.[name]?.(params[param], undefined) ?? 0) : 0;
+      const counted = name === count ? (counters[type]?.[name]?.(params[param]) ?? 0) : 0;
       const fit = Math.floor((counted * limit) / bytes);
       if (fit > 0) return `${problem}; ${fit} of its ${counted} ${noun} would fit`;
     }

@@ -1,7 +1,7 @@
 import type { CountName } from '../network-files/options/units-option.ts';
 
-/** Counts items in a parameter, which is validated or missing. @param head number of the network's head, if known */
-export type Counter = (value: unknown, head: bigint | undefined) => number;
+/** Counts items in a parameter, which is validated or missing. @param head reads the number of the network's head, if known */
+export type Counter = (value: unknown, head?: () => bigint | undefined) => number;
 
 /** Counters of a parameter, by the type of the parameter in schemas/types. */
 export const counters: Readonly<Record<string, Readonly<Partial<Record<CountName, Counter>>>>> = {
@@ -29,8 +29,8 @@ export function rangeOf(filter: unknown, head: bigint | undefined): { from: bigi
 }
 
 /** One block, if the range depends on a head that is unknown: for a moment after the start. */
-function blocksOf(filter: unknown, head: bigint | undefined): number {
-  const range = rangeOf(filter, head);
+function blocksOf(filter: unknown, head?: () => bigint | undefined): number {
+  const range = rangeOf(filter, head?.());
   return range === undefined || range.to < range.from ? 1 : Number(range.to - range.from) + 1;
 }
 

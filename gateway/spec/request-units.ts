@@ -36,7 +36,7 @@ export function compileUnits(
   if (counted.length === 0) return () => fixed;
   return (params) => {
     let units = base;
-    for (const { counter, param, each } of counted) units += each * counter(params[param], head());
+    for (const { counter, param, each } of counted) units += each * counter(params[param], head);
     return roundUnits(Math.min(units, max));
   };
 }

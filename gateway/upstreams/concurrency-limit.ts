@@ -123,8 +123,9 @@ export class ConcurrencyLimit {
       if (isCounted && inFlight >= this.#min) this.#lowerByRefusal(owner, now);
       return;
     }
-    const hasWaited = isLookup(method) && this.#hasWaited(startedAt, now);
-    const isDelayed = isLookup(method) && owner !== undefined && this.#isDelayed(owner, now - startedAt, isCounted);
+    const isOfLookup = isLookup(method);
+    const hasWaited = isOfLookup && this.#hasWaited(startedAt, now);
+    const isDelayed = isOfLookup && owner !== undefined && this.#isDelayed(owner, now - startedAt, isCounted);
     if (hasWaited && isCounted) this.#lowerByWait(owner, now);
     else if (isDelayed) this.#lowerByDelay(now);
     else this.#raise(now);

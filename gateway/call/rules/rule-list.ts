@@ -49,14 +49,11 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   ['confirmation', confirmation],
 ];
 
-/**
- * Lists of one network. The 96 methods with a schema, with four kinds of access, verified or not, have 768. Callers can name
- * any other method that a wildcard opens.
- */
-const MAX_LISTS = 1_024;
+/** The lists of one method on one network, by the access and whether results are proven. */
+type MethodLists = Partial<Record<RuleAccess | `${RuleAccess} verified`, CallRules<Call>>>;
 
-/** Lists of each network, by the name of the method and the access. */
-const lists = new WeakMap<Router, Map<string, CallRules<Call>>>();
+/** Lists of each network by method. The network remembers a bounded number of methods, those of wildcards included. */
+const lists = new WeakMap<Router, WeakMap<MethodSpec, MethodLists>>();
 
 /** The rules of a call, which are the same for all calls of its method that have the same access. */
 export function rulesOf({ router, method, context, verification: given }: Call): CallRules<Call> {
@@ -69,17 +66,13 @@ export function rulesOf({ router, method, context, verification: given }: Call):
         : access.capabilities.private
           ? 'private'
           : 'key';
-  const isVerified = given !== undefined;
-  const name = `${method.name} ${kind} ${isVerified}`;
-  let known = lists.get(router);
-  if (known === undefined) lists.set(router, (known = new Map<string, CallRules<Call>>()));
-  let list = known.get(name);
-  if (list === undefined) {
-    const [oldest] = known.keys();
-    if (known.size >= MAX_LISTS && oldest !== undefined) known.delete(oldest);
-    known.set(name, (list = listOf(method, router, kind, isVerified)));
-  }
-  return list;
+  let ofNetwork = lists.get(router);
+  if (ofNetwork === undefined) lists.set(router, (ofNetwork = new WeakMap<MethodSpec, MethodLists>()));
+  let known = ofNetwork.get(method);
+  if (known === undefined) ofNetwork.set(method, (known = {}));
+  return given === undefined
+    ? (known[kind] ??= listOf(method, router, kind))
+    : (known[`${kind} verified`] ??= listOf(method, router, kind, true));
 }
 
 /** The list for a combination, which `rulesOf` keeps. */

@@ -180,8 +180,8 @@ export class ClientConnection {
     const isWaiting = before >= MAX_IN_PROGRESS;
     const account = isWaiting ? this.#options.accountOf(request) : gatehouse;
     const reservation = (request.reservation = new Reservation(this.#options.memory, account));
-    const mayWait = (): boolean => before < MAX_PIPELINED && reservation.canTake(WAITING_REQUEST_BYTES);
-    if (isWaiting && this.last === undefined && !mayWait()) {
+    const isRejected = isWaiting && (before >= MAX_PIPELINED || !reservation.canTake(WAITING_REQUEST_BYTES));
+    if (isRejected && this.last === undefined) {
       // A rejection would have to wait, too: it is the response to the last request.
       this.#options.memory.counts.connection++;
       this.endWith(this.responses.at(-1) as ClientResponse);

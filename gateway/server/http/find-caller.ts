@@ -17,13 +17,14 @@ export function keyOf({ authenticator }: RequestOptions, { target, headers }: In
 /**
  * What the key may do; without a key, what the address may.
  * @param mayHaveToken false: the request is a preflight, which cannot have the token that narrows its key
- * @throws RpcError (rejects with it)
+ * @returns no promise for a known key, which most are
+ * @throws RpcError (or rejects with it)
  */
-export async function accessOf(
+export function accessOf(
   options: RequestOptions,
   request: IncomingRequest,
   mayHaveToken = true,
-): Promise<KeyAccess> {
+): KeyAccess | Promise<KeyAccess> {
   const { target, headers, clientConnection } = request;
   const { authenticator, proxies } = options;
   const address = proxies.addressOf(request);
@@ -33,8 +34,10 @@ export async function accessOf(
   const isInPath = key === target.key;
   const digest = isInPath ? clientConnection.digestOf(target) : undefined;
   const found = authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
-  const access = found instanceof Promise ? await found : found;
-  return mayHaveToken ? narrowed(options, request, access, key) : access;
+  if (!mayHaveToken) return found;
+  return found instanceof Promise
+    ? found.then((access) => narrowed(options, request, access, key))
+    : narrowed(options, request, found, key);
 }
 
 /** The access of a key with the token beside it. @throws RpcError (or rejects with it) */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NextFunction } from 'express';
 import { clock } from '../../clock/clock.ts';
 import { originMatcher } from '../../auth/formats/origin-pattern.ts';
-import { namesOrigin } from '../../auth/key-access.ts';
+import { namesOrigin, type KeyAccess } from '../../auth/key-access.ts';
 import { chargeRejected } from '../../call/charge.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import { openVerification } from '../../call/verification.ts';
@@ -89,9 +89,15 @@ export function checkTarget({ networks }: RpcRouteOptions): Layer {
 }
 
 export function authenticate(options: RpcRouteOptions): Layer {
-  return async (request, _response, next) => {
-    checkAccess(options, request, await accessOf(options, request));
-    next();
+  return (request, _response, next) => {
+    const proceed = (access: KeyAccess): void => {
+      checkAccess(options, request, access);
+      next();
+    };
+    const found = accessOf(options, request);
+    if (found instanceof Promise) return found.then(proceed);
+    proceed(found);
+    return undefined;
   };
 }
 

@@ -232,7 +232,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   }
 
   #countSmallChunk(controller: Dispatcher.DispatchController): void {
-    if (this.#smallChunks++ === 0) this.#smallChunksSince = clock.now();
+    // Most small responses have one chunk, which needs no time.
+    if (++this.#smallChunks === 2) this.#smallChunksSince = clock.now();
     if (this.#smallChunks < MAX_SMALL_CHUNKS) return;
     this.#smallChunks = 0;
     const owner = this.#owner.payer.name;
