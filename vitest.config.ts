@@ -99,8 +99,8 @@ export default defineConfig({
     // `expect.poll` waits 1 s by default, which a loaded machine exceeds.
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
     reporters: ['default', failedLast],
-    // Tests with a gateway wait for processes and time in three quarters of their time.
-    maxWorkers: 6,
+    // Tests with a gateway wait for half of their time. Each further worker imports and compiles the gateway once more.
+    maxWorkers: 5,
     // Projects share their compiled modules: an eighth of the CPU of a first run.
     experimental: { fsModuleCache: true, fsModuleCachePath: 'node_modules/.cache/vitest' },
     // Ends tests that hang. Each test has its own limits; those that start processes take 20 s on a loaded machine.

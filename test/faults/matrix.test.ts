@@ -25,10 +25,12 @@ interface Case {
 }
 
 let cases: Case[];
-let gateway: TestGateway;
+/** Each serves some of the cases: a test reads its whole metrics page several times. */
+let gateways: TestGateway[];
+const GATEWAYS = 8;
 const rows: FaultRow[] = [];
 
-// One gateway, with two networks for each fault: the failing upstream with a working one, and alone.
+// Two networks for each fault: the failing upstream with a working one, and alone.
 beforeAll(async () => {
   cases = await Promise.all(
     faults.map(async (fault, index) => {
@@ -38,7 +40,7 @@ beforeAll(async () => {
       return { fault, slug: `fault-${index}`, pair, alone, good };
     }),
   );
-  const networks = cases.flatMap<[string, object]>(({ fault, slug, pair, alone, good }) => {
+  const networksOf = ({ fault, slug, pair, alone, good }: Case): [string, object][] => {
     const timeoutMs = fault.isSilent === true ? SILENT_TIMEOUT_MS : TIMEOUT_MS;
     const second = { name: 'good', url: good.url, failsafe: { timeoutMs: TIMEOUT_MS } };
     const bad = ({ upstream }: BadUpstream) => ({ name: 'bad', ...upstream, failsafe: { timeoutMs } });
@@ -46,14 +48,24 @@ beforeAll(async () => {
       [slug, { name: fault.name, chainId: CHAIN_ID, upstreams: [bad(pair), second] }],
       [`${slug}-alone`, { name: fault.name, chainId: CHAIN_ID, upstreams: [bad(alone)] }],
     ];
-  });
-  gateway = await startGateway(Object.fromEntries(networks), { upstreamResponseMaxBytes: '1000000' });
+  };
+  gateways = await Promise.all(
+    Array.from({ length: GATEWAYS }, (_, at) => {
+      const own = cases.filter((__, index) => index % GATEWAYS === at);
+      return startGateway(Object.fromEntries(own.flatMap(networksOf)), { upstreamResponseMaxBytes: '1000000' });
+    }),
+  );
 });
 afterAll(async () => {
-  await gateway.stop();
+  await Promise.all(gateways.map((gateway) => gateway.stop()));
   await Promise.all(cases.flatMap(({ pair, alone, good }) => [pair.close(), alone.close(), good.close()]));
   if (process.env['WRITE_DOCS'] === 'yes') writeTable('docs/measured/faults.md', 'upstreams', rows.map(rowOf));
 });
+
+/** The gateway with this network. */
+function gatewayOf(slug: string): TestGateway {
+  return gateways[Number(slug.split('-')[1]) % GATEWAYS] as TestGateway;
+}
 
 interface Received {
   readonly status: number;
@@ -63,7 +75,7 @@ interface Received {
 
 async function send(slug: string, { method, params }: ExpectedCall): Promise<Received> {
   const startedAt = clock.now();
-  const httpResponse = await gateway.post(slug, JSON.stringify({ jsonrpc: '2.0', id: slug, method, params }));
+  const httpResponse = await gatewayOf(slug).post(slug, JSON.stringify({ jsonrpc: '2.0', id: slug, method, params }));
   const response = (await httpResponse.json()) as JsonRpcResponse;
   expect(response.id).toBe(slug);
   return { status: httpResponse.status, response, ms: clock.now() - startedAt };
@@ -86,7 +98,7 @@ async function fail(fault: Fault, slug: string, bad: BadUpstream, good?: FakeNod
 
 /** The number of completed head polls of a network's upstreams. */
 async function pollsOf(slug: string): Promise<number> {
-  const { samplesOf } = await readMetrics(gateway.address);
+  const { samplesOf } = await readMetrics(gatewayOf(slug).address);
   const own = samplesOf('gatehouse_head_polls_total').filter(({ labels }) => labels['network'] === slug);
   return own.reduce((sum, { value }) => sum + value, 0);
 }

@@ -49,7 +49,7 @@ it('two gateways with one Redis show the sum of their calls, also after a restar
   await call(two, 5);
   // The steps of 30 s end. Gateways look each 10 s.
   aheadMs += 30_000;
-  for (const gateway of [one, two]) await eventually(async () => (await shownBy(gateway)).calls === 8, 30_000);
+  for (const gateway of [one, two]) await eventually(async () => (await shownBy(gateway)).calls === 8, 60_000, 500);
   const before = await shownBy(two);
   expect(before.sent).toBeGreaterThanOrEqual(8);
   expect(before.isPartial).toBe(false);

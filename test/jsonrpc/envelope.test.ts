@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { readEnvelope, readLargeEnvelope, type Envelope, type RpcRequest } from '../../gateway/jsonrpc/envelope.ts';
 import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { readCallTexts, scanCalls } from '../../gateway/jsonrpc/call-texts.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 const read = (text: string) => readEnvelope(Buffer.from(text), 1000);
 const scanIds = (text: string) => readCallTexts(Buffer.from(text), text, JSON.parse(text)).map(({ id }) => id);
@@ -66,7 +67,7 @@ describe('ids as JSON text', () => {
           });
         },
       ),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     );
   });
 });
@@ -89,7 +90,7 @@ describe('a text that JSON.stringify writes in the same way', () => {
           scanned.map(({ id, params, fault }, at) => (fault === undefined ? [id, params] : (scanned[at] ?? {}))),
         );
       }),
-      { numRuns: 1_000 },
+      { numRuns: propertyRuns(1_000) },
     );
   });
 
@@ -226,7 +227,7 @@ describe('a large body, read in steps,', () => {
         const isBatch = (whole as Partial<Envelope>).isBatch === true;
         expect(withOneText(sliced)).toEqual(isBatch ? { ...withOneText(whole), isLarge: true } : whole);
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     );
   });
 

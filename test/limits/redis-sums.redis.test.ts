@@ -19,6 +19,7 @@ import { RedisLink } from '../../gateway/redis/link.ts';
 import { parseRedisUrl } from '../../gateway/redis/url.ts';
 import { silent } from '../auth/auth-setup.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 let server: RedisServer;
 let sums: RedisSums;
@@ -75,7 +76,7 @@ it('the sums in Redis are those in memory', async () => {
           expect(found).toBeCloseTo(missingUnits({ ...expected, buckets }, { method, perSecond }, 0), 4);
       }
     }),
-    { numRuns: 200 },
+    { numRuns: propertyRuns(200) },
   );
 });
 
@@ -108,7 +109,7 @@ it('one process decides by Redis as in memory', async () => {
         expect(outcome.allowance?.remaining).toBe(expected.allowance?.remaining);
       }
     }),
-    { numRuns: 200 },
+    { numRuns: propertyRuns(200) },
   );
 });
 

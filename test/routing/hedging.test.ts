@@ -240,10 +240,11 @@ it('the circuit of an upstream that never responds opens, although hedges end it
     networks: { test: { up: 1, failing: { 'node-0': expect.stringContaining(reason) as string } } },
   });
   all.nodes[0]?.always(undefined, 'eth_getBlockByNumber');
-  await eventually(async () => {
+  const isUp = async (): Promise<boolean> => {
     await all.request();
     return (await stateOf())?.state !== 'failing';
-  });
+  };
+  await eventually(isUp, 60_000, 250);
 });
 
 it('a call at an upstream with a half-open circuit is hedged soon', async () => {

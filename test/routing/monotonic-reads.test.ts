@@ -269,6 +269,6 @@ describe('the newest block in the view', () => {
     await eventually(() => poller.view.newestServed === 102n);
     const reset = new ScriptedChain({ from: 50 });
     for (const node of nodes) node.chain = reset.copy();
-    await eventually(() => poller.view.newestServed === 50n);
+    await eventually(() => poller.view.newestServed === 50n, 60_000, 250);
   });
 });

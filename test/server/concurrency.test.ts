@@ -120,6 +120,8 @@ describe('requests of one key in flight, above its concurrency', () => {
       timers.mockRestore();
     });
     const { single } = await withoutTime(async () => {
+      // Those that were set while rests ended.
+      timers.mockClear();
       const single = postTo(url, readAt(4));
       await eventually(() => timers.mock.calls.some(([, ms]) => Math.round(ms) === MAX_WAIT_MS));
       return { single };

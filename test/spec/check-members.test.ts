@@ -7,6 +7,7 @@ import { compileMemberCheck, type MemberSchema } from '../../gateway/spec/check-
 import { compileParamChecks } from '../../gateway/spec/check-params.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { anotherCase } from '../support/member-spellings.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 const checks = compileParamChecks();
 const a = `0x${'aa'.repeat(20)}`;
@@ -155,7 +156,7 @@ test('every method rejects a known member that is duplicated or in another case'
         if (!isRepeated) expect(check(method, alone)).toContain(`.${known}: ${spelling}`);
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: propertyRuns(3000) },
   );
 });
 

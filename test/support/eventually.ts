@@ -12,8 +12,12 @@ const MAX_PAUSE_MS = 100;
 
 type Condition = () => boolean | Promise<boolean>;
 
-/** Asserts that a condition becomes true within `timeoutMs` of the gateway, and waits until it is. @returns elapsed ms */
-export async function eventually(condition: Condition, timeoutMs = 20_000): Promise<number> {
+/**
+ * Asserts that a condition becomes true within `timeoutMs` of the gateway, and waits until it is.
+ * @param stepMs time of the gateway that passes before each further check: for what happens after many seconds
+ * @returns elapsed ms
+ */
+export async function eventually(condition: Condition, timeoutMs = 20_000, stepMs = 0): Promise<number> {
   const start = clock.now();
   using limit = after(timeoutMs);
   for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(1.1 * pauseMs, MAX_PAUSE_MS)) {
@@ -21,6 +25,7 @@ export async function eventually(condition: Condition, timeoutMs = 20_000): Prom
     if (isTrue || limit.hasPassed) expect(isTrue, `the condition is true within ${timeoutMs} ms`).toBe(true);
     if (isTrue) return clock.now() - start;
     await sleep(pauseMs);
+    if (stepMs > 0) await elasticClock().advance(stepMs);
   }
 }
 

@@ -69,7 +69,7 @@ const keyStoreUp = async (): Promise<number | undefined> => (await readMetrics(o
 it('a full DATA_DIR is seen without a change of keys, calls go on, and a command is rejected with the cause', async () => {
   expect(await readiness()).toMatchObject([200, { ready: true, keyStore: { available: true } }]);
   fillDisk();
-  await eventually(async () => (await readiness())[0] === 503);
+  await eventually(async () => (await readiness())[0] === 503, 60_000, 250);
   expect(await readiness()).toMatchObject([503, { ready: false, keyStore: { kind: 'file', available: false } }]);
   expect(await keyStoreUp()).toBe(0);
   expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
@@ -87,7 +87,7 @@ it('a full DATA_DIR is seen without a change of keys, calls go on, and a command
   await eventually(async () => 'error' in (await gateway.call('main', 'net_version')));
 
   rmSync(join(disk, 'filler'));
-  await eventually(async () => (await readiness())[0] === 200);
+  await eventually(async () => (await readiness())[0] === 200, 60_000, 250);
   expect(await keyStoreUp()).toBe(1);
   expect((await keys('create', '--name', 'alice')).exitCode).toBe(0);
 });

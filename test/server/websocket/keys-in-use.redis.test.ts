@@ -89,12 +89,13 @@ describe('the sockets of a key', () => {
     // Without the connection that reports changes, keys must be looked up again.
     await redis.cli('ACL', 'SETUSER', 'default', '-subscribe');
     await redis.cli('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    const held: { key: string; caller: Caller }[] = [];
+    const opening: Promise<{ key: string; caller: Caller }>[] = [];
     // At different moments of the second for which a lookup is valid.
     for (let count = 0; count < 13; count++) {
-      held.push(await openWithNewKey());
+      opening.push(openWithNewKey());
       await scenarioPause(107);
     }
+    const held = await Promise.all(opening);
     await redis.cli('HDEL', 'gatehouse:key', ...held.map(({ key }) => digestOf(key)));
     expect(await endsOf(held.map(({ caller }) => caller))).toEqual(held.map(() => revoked));
   });

@@ -8,6 +8,7 @@ import {
   responseIdInSteps,
 } from '../../../gateway/upstreams/transport/response-envelope.ts';
 import { TooManyValues, UpstreamFailure } from '../../../gateway/upstreams/transport/upstream-response.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const idIn = (text: string): ReturnType<typeof responseId> => responseId(Buffer.from(text));
 
@@ -36,7 +37,7 @@ describe('the id of a response', () => {
         members.splice(at, 0, ['id', asString ? String(id) : id]);
         expect(idIn(JSON.stringify(Object.fromEntries(members), null, indent))).toBe(id);
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(2_000) },
     );
   });
 
