@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import { simulateTime } from '../support/simulate-time.ts';
 import { ScriptedChain } from './scripted-chain.ts';
@@ -91,4 +91,21 @@ it('the first watcher does not wait for the poll of an upstream whose notificati
   void poller.waitForHead(10_000).then((head) => (isKnown = head !== undefined));
   await time().advance(20);
   expect(isKnown).toBe(true);
+});
+
+it('an upstream that is removed gets no more polls, and its subscription ends', async () => {
+  const chain = new ScriptedChain();
+  const [first, second] = [simulatedUpstream('first', chain), simulatedUpstream('second', chain)];
+  const close = vi.fn();
+  const polls = [first, second].map((upstream) => vi.spyOn(upstream, 'fetchResult'));
+  vi.spyOn(second, 'subscribe').mockReturnValue({ close });
+  const poller = pollerOf([first, second]);
+  poller.watch(() => undefined);
+  await time().advance(60_000);
+  const before = polls.map(({ mock }) => mock.calls.length);
+  poller.replaceUpstreams([first]);
+  await time().advance(60_000);
+  const after = polls.map(({ mock }) => mock.calls.length);
+  expect(after[0]).toBeGreaterThan(before[0] ?? Infinity);
+  expect([before[1], close.mock.calls.length]).toEqual([after[1], 1]);
 });

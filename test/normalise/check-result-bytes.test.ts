@@ -8,6 +8,7 @@ import { checkResultBytes } from '../../gateway/normalise/results/check-result-b
 import { checkResult } from '../../gateway/normalise/results/check-result.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
+import type { Outcome } from '../../gateway/upstreams/outcome.ts';
 import { jsonResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
@@ -107,19 +108,25 @@ const specOf = (name: string): MethodSpec => methods.find((method) => method.nam
 
 /** The result as it is passed on; undefined: it must be parsed as a whole. */
 function passedOf(spec: MethodSpec, params: readonly unknown[], text: string): string | undefined {
-  const response = checkResultBytes(spec, params, jsonResponse(text))?.response;
+  return textOf(checkResultBytes(spec, params, jsonResponse(text)));
+}
+
+function textOf(outcome: Outcome | undefined): string | undefined {
+  const response = outcome?.response;
   return response?.kind === 'large' ? Buffer.concat(response.parts).toString() : undefined;
 }
 
 /** Expects equal results with and without parsing. @returns whether the result did not need parsing */
 function compareBoth({ method, params }: Sample, text: string): boolean {
   const spec = specOf(method);
-  const passed = passedOf(spec, params, text);
+  const asBytes = checkResultBytes(spec, params, jsonResponse(text));
+  const passed = textOf(asBytes);
   const { response, ...outcome } = checkResult(spec, params, { kind: 'result', result: JSON.parse(text), text });
   // The text is passed on only if the result is unchanged.
   if (response?.kind === 'result' && response.text !== undefined)
     expect(response.result).toEqual(JSON.parse(response.text));
-  if (passed === undefined) return false;
+  if (asBytes === undefined || passed === undefined) return false;
+  expect({ ...asBytes, response: undefined }).toEqual({ ...outcome, response: undefined });
   expect(outcome.final || outcome.isIrregular).toBe(true);
   expect(JSON.parse(passed)).toEqual(response?.kind === 'result' ? response.result : undefined);
   return true;
@@ -161,8 +168,19 @@ describe('a result that is checked as bytes', () => {
     expect(passedOf(specOf('eth_getBlockByHash'), [hash('a'), false], JSON.stringify(block))).toBeUndefined();
   });
 
+  it.each(['0X05', '0x@', '0x`', `0x1${'0'.repeat(64)}`])(
+    'is equal to the parsed result if %j is in place of a quantity of a log',
+    (blockNumber) => {
+      for (const changed of [{ blockNumber }, { logIndex: blockNumber }, { transactionIndex: blockNumber }]) {
+        const sample = { name: '', method: 'eth_getLogs', params: [{ fromBlock: '0x10' }], result: undefined };
+        expect(compareBoth(sample, JSON.stringify([{ ...log, ...changed }]))).toBe(true);
+      }
+    },
+  );
+
   it('is equal to the parsed result after random changes', () => {
     const values = fc.oneof(
+      fc.string({ unit: fc.constantFrom(...'0xX19afAFgG@`/: '), maxLength: 5 }).map((digits) => `0x${digits}`),
       fc.constantFrom(
         null,
         0,

@@ -4,8 +4,6 @@ import type { RpcEndpoint } from './rpc-endpoint.ts';
 
 /** The limit of attempts if the node's own outcomes differ: the pending block contains the time of day. */
 const MAX_ATTEMPTS = 20;
-/** Calls at once over HTTP. One at a time, each would wait for three processes in turn on a busy machine. */
-const AT_ONCE = 16;
 
 /**
  * Sends every call to both endpoints and compares the outcomes.
@@ -19,14 +17,8 @@ export async function compareEndpoints(
   used: Set<AllowedDifference>,
 ): Promise<string[]> {
   const sentences: string[] = [];
-  const outcomes: [string, string][] = [];
-  const atOnce = gateway.isSocket ? 1 : AT_ONCE;
-  for (let done = 0; done < calls.length; done += atOnce) {
-    const some = calls.slice(done, done + atOnce);
-    outcomes.push(...(await Promise.all(some.map((call) => outcomesOf(node, gateway, call)))));
-  }
-  for (const [index, call] of calls.entries()) {
-    const [ofNode = '', ofGateway = ''] = outcomes[index] ?? [];
+  for (const call of calls) {
+    const [ofNode, ofGateway] = await outcomesOf(node, gateway, call);
     const found = findDifferences(call.method, ofNode, ofGateway, allowed, used);
     const params = typeof call.params === 'function' ? '(its own)' : JSON.stringify(call.params);
     sentences.push(...found.map((sentence) => `${gateway.name}: ${call.method} ${params} ${sentence}`));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hang, status } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
-import { shiftClock, withNodes } from './with-nodes.ts';
+import { shiftClock, untilHeadsPolled, withNodes } from './with-nodes.ts';
 
 const to = `0x${'22'.repeat(20)}`;
 /** The fake node's block gas limit is 30 million. */
@@ -188,7 +188,8 @@ describe('the block gas limit', () => {
 
   it('is updated while the network is in use', async () => {
     const time = shiftClock();
-    const { nodes, estimate, sentGas, methods } = await withEstimates(1);
+    const all = await withEstimates(1);
+    const { nodes, estimate, sentGas, methods } = all;
     await estimate({ to, gas: '0xffffffffff' });
     nodes[0]?.response('eth_getBlockByNumber', { number: '0x11', gasLimit: '0x100' });
     const polls = () => methods()?.filter((method) => method === 'eth_getBlockByNumber').length ?? 0;
@@ -196,6 +197,7 @@ describe('the block gas limit', () => {
     time.forward(16_000);
     await estimate({ to });
     await eventually(() => polls() > before);
+    await untilHeadsPolled(all, polls());
     await estimate({ to, gas: '0xffffffffff' });
     expect(sentGas()).toEqual([CAP, undefined, '0xa00']);
   });
@@ -208,10 +210,11 @@ describe('the block gas limit', () => {
   });
 
   it('is that of the newest block, not of the upstream that is unavailable now', async () => {
-    const { nodes, request, estimate, sentGas, methods } = await withEstimates(2);
+    const all = await withEstimates(2);
+    const { nodes, request, estimate, sentGas } = all;
     nodes[1]?.response('eth_getBlockByNumber', { number: '0x20', gasLimit: '0x1000' });
     await request();
-    await eventually(() => [0, 1].every((node) => methods(node)?.at(-1) === 'eth_getBlockByNumber'));
+    await untilHeadsPolled(all);
     nodes[0]?.always(status(503));
     await estimate({ to, gas: '0xffffffffff' });
     expect(sentGas(1)).toEqual(['0xa000']);

@@ -24,6 +24,7 @@ const [NUMBER, HASH, ADDRESS, INDEX, TOPICS, REMOVED, TRANSACTION, TRANSACTION_H
 const [QUOTE, ZERO, NINE, LOWER_T, LOWER_X] = [34, 48, 57, 116, 120] as const;
 /** Difference from a letter in lower case to its hexadecimal value. */
 const HEX_OFFSET = 87;
+const MAX_DIGITS = 64;
 /** A topic in quotes. */
 const TOPIC_BYTES = 68;
 /** Addresses and topics by position, each found by its last two digits. */
@@ -226,18 +227,20 @@ function numberIn(value: unknown): number {
   return isQuantity(value) ? Number(value) : NaN;
 }
 
-/** The quantity in a text with quotes; NaN: there is none. */
+/** The quantity in a text with quotes, as `numberIn` reads it; NaN: there is none. */
 function hexAt(bytes: Buffer, start: number): number {
   if (bytes[start] !== QUOTE || bytes[start + 1] !== ZERO || bytes[start + 2] !== LOWER_X) return NaN;
   let value = 0;
   let at = start + 3;
   for (; bytes[at] !== QUOTE; at++) {
     const byte = bytes[at] as number;
-    const digit = byte <= NINE ? byte - ZERO : (byte | 32) - HEX_OFFSET;
-    if (digit < 0 || digit > 15) return NaN;
+    const isLetter = byte > NINE;
+    const digit = isLetter ? (byte | 32) - HEX_OFFSET : byte - ZERO;
+    if (digit < (isLetter ? 10 : 0) || digit > 15) return NaN;
     value = value * 16 + digit;
   }
-  return at > start + 3 ? value : NaN;
+  const digits = at - start - 3;
+  return digits > 0 && digits <= MAX_DIGITS ? value : NaN;
 }
 
 /** @param otherwise for tags, whose blocks are not known here */

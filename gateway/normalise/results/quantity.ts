@@ -67,5 +67,5 @@ export function withAllDigits(
 }
 
 export function isQuantity(value: unknown): boolean {
-  return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value);
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{1,64}$/.test(value);
 }

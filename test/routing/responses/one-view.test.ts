@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { status } from '../../support/behaviours.ts';
-import { eventually } from '../../support/eventually.ts';
 import { rpcError, type FakeNode } from '../../support/fake-node.ts';
-import { shiftClock, withNodes, word } from '../with-nodes.ts';
+import { shiftClock, untilHeadsPolled, withNodes, word } from '../with-nodes.ts';
 
 const hashOf = (block: number): string => `0x${block.toString(16).padStart(64, 'a')}`;
 const numberOf = (block: number): string => `0x${block.toString(16)}`;
@@ -56,7 +55,7 @@ async function withLagging(heads = [newest, newest - 3], { isServed = true, env 
   });
   const [ahead, lagging] = (heads[0] === newest ? all.nodes : all.nodes.toReversed()) as [FakeNode, FakeNode];
   await all.request();
-  await eventually(() => all.nodes.every((node) => node.callsOf('eth_getBlockByNumber').length > 0));
+  await untilHeadsPolled(all);
   await all.request();
   if (isServed) await all.send('eth_getBlockByNumber', [numberOf(newest), true]);
   const call = async (method: string, ...params: unknown[]) => {

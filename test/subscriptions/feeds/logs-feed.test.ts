@@ -5,18 +5,20 @@ import { parseLogFilter } from '../../../gateway/chain/logs/log-filter.ts';
 import { clock } from '../../../gateway/clock/clock.ts';
 import { methods, nodeMethods } from '../../../gateway/spec/methods.generated.ts';
 import { BlockLogs } from '../../../gateway/subscriptions/feeds/block-logs.ts';
+import { fanOut } from '../../../gateway/subscriptions/feeds/fan-out.ts';
 import { LogsFeed } from '../../../gateway/subscriptions/feeds/logs-feed.ts';
 import { addressOf, hashOf, ScriptedChain } from '../scripted-chain.ts';
 
 const LOG_COUNT = 60;
 
-it('the logs of a removed block are parsed in many turns of the event loop', async () => {
+/** A feed with one subscriber, a block with logs, and what the subscriber gets. */
+function feedOf(change: (log: object) => object = (log) => log) {
   const log = { address: addressOf('token'), topics: [hashOf('transfer')] };
   const block = new ScriptedChain().mine(Array.from({ length: LOG_COUNT }, () => log));
   const header = parseHeader(block.header);
   const method = methods.find(({ name }) => name === nodeMethods.logs);
   if (header === undefined || method === undefined) throw new Error('the block or the method is not valid');
-  const request = () => Promise.resolve({ kind: 'result', result: block.logs } as const);
+  const request = () => Promise.resolve({ kind: 'result', result: block.logs.map(change) } as const);
   let follow: (change: ChainChange) => void = () => undefined;
   const watch = (listener: typeof follow): (() => void) => {
     follow = listener;
@@ -24,7 +26,38 @@ it('the logs of a removed block are parsed in many turns of the event loop', asy
   };
   const owner = 'logs of a removed block';
   const feed = new LogsFeed({ watch }, new BlockLogs(request, method, owner), owner);
-  feed.join(parseLogFilter({}), { deliver: () => undefined, markGap: () => undefined });
+  const delivered: string[] = [];
+  const deliver = (texts: readonly string[]): void => void delivered.push(...texts);
+  feed.join(parseLogFilter({}), { deliver, markGap: () => undefined });
+  return { block, header, feed, delivered, follow: (change: ChainChange) => void follow(change) };
+}
+
+it('a block that is removed while its logs are delivered is delivered in full, then as removed, newest log first', async () => {
+  let isFirst = true;
+  const { feed, header, delivered, follow } = feedOf((log) => ({
+    ...log,
+    data: {
+      // Called during the delivery.
+      toJSON: () => {
+        if (isFirst) follow({ removed: [header], added: [] });
+        isFirst = false;
+        return '0x';
+      },
+    },
+  }));
+  follow({ removed: [], added: [header] });
+  await feed.delivery;
+  await fanOut.deliveryTo();
+  const indexes = Array.from({ length: LOG_COUNT }, (_, index) => `0x${index.toString(16)}`);
+  const logs = delivered.map((text) => JSON.parse(text) as { logIndex: string; removed: boolean });
+  expect(logs.map(({ logIndex, removed }) => [logIndex, removed])).toEqual([
+    ...indexes.map((index) => [index, false]),
+    ...indexes.toReversed().map((index) => [index, true]),
+  ]);
+});
+
+it('the logs of a removed block are parsed in many turns of the event loop', async () => {
+  const { block, feed, header, follow } = feedOf();
   follow({ removed: [], added: [header] });
   await feed.delivery;
 

@@ -397,6 +397,15 @@ describe('a WebSocket that is disconnected', () => {
     expect(received()).toEqual([3]);
   });
 
+  it('is not visible to a call that is sent before the upstream notices it', async () => {
+    const { node, request, received } = await overWebSocket();
+    await request();
+    for (const socket of node.sockets) socket.terminate();
+    expect(await request(2)).toMatchObject({ result: word(2) });
+    expect(node.handshakes).toHaveLength(2);
+    expect(received()).toEqual([2]);
+  });
+
   it('is opened again by the next call, and not before', async () => {
     const { node, request, received } = await overWebSocket();
     await request();
@@ -493,13 +502,22 @@ async function startTransport(times: Partial<ConnectionTimes>) {
   return { node, upstream, send };
 }
 
+/** Resolves when the upstream has noticed the end of its connection, which may be after the node has. */
+function nextLoss(upstream: WebSocketUpstream): Promise<void> {
+  return new Promise((resolve) => {
+    upstream.watch({ connected: () => undefined, lost: resolve, batchesChanged: () => undefined });
+  });
+}
+
 describe('a connection', () => {
   it('is closed when idle, and opened again by the next call', async () => {
-    const { node, send } = await startTransport({ pingMs: 20, idleMs: 100 });
+    const { node, upstream, send } = await startTransport({ pingMs: 20, idleMs: 100 });
     await send();
     expect(node.sockets.size).toBe(1);
+    const lost = nextLoss(upstream);
     let code = 0;
     for (const socket of node.sockets) socket.on('close', (given) => (code = given));
+    await lost;
     await eventually(() => node.sockets.size === 0);
     expect(code).toBe(1000);
     expect(node.handshakes).toHaveLength(1);
@@ -596,7 +614,7 @@ describe('a connection', () => {
 
   it('is opened again soon, if it was open since the last failed handshake', async () => {
     const time = shiftClock();
-    const { node, send } = await startTransport({});
+    const { node, upstream, send } = await startTransport({});
     node.rejectUpgradesWith(503);
     for (let times = 0; times < 10; times++) {
       await send();
@@ -604,8 +622,9 @@ describe('a connection', () => {
     }
     node.rejectUpgradesWith(undefined);
     await send();
+    const lost = nextLoss(upstream);
     for (const socket of node.sockets) socket.terminate();
-    await eventually(() => node.sockets.size === 0);
+    await lost;
     node.rejectUpgradesWith(503);
     await send();
     node.rejectUpgradesWith(undefined);
