@@ -19,8 +19,8 @@ import { ethCalls } from './wallet-calls.ts';
  *   npm run bench -- machine [--rounds 5 --seconds 2 --runtime "Node 24=PATH" --peer erpc=PATH]
  */
 const CONNECTIONS = 64;
-/** Load before the first round, so that V8 has compiled the code of each process. */
-const WARM_UP_S = 8;
+/** Load before the first round, so that V8 has compiled the code of each process: each of two has half of the calls of one. */
+const WARM_UP_S = 15;
 const sends = [
   { title: 'eth_call', batchSize: 0 },
   { title: 'batch of 10', batchSize: 10 },

@@ -18,7 +18,8 @@ export class WorkerSlots implements SlotLeases {
     link.on(SHARE_TOPIC, (message: ShareMessage): UseMessage => {
       const { name, id, granted: returned } = message;
       // A closed lease does not need what was on its way.
-      return this.#known.get(id)?.shared(message) ?? noneNeeded(name, id, returned);
+      const closed = { name, id, limit: Infinity, needed: 0, returned, isClosed: true, sequence: Infinity };
+      return this.#known.get(id)?.shared(message) ?? closed;
     });
     clock
       .setInterval(() => {
@@ -53,8 +54,6 @@ class WorkerLease implements SlotLease {
   #requesting: Promise<void> | undefined;
   #sequence = 0;
   #isClosed = false;
-  /** Whether it is closed when it has no requests, because its limit has changed. */
-  #isIdleClosed = false;
   /** Idle slots at the latest check. */
   #idle = 0;
 
@@ -70,10 +69,8 @@ class WorkerLease implements SlotLease {
   set limit(limit: number) {
     if (limit === this.#limit) return;
     this.#limit = limit;
-    if (!this.#parts.known.has(this.#parts.id)) return;
-    // The limit that a worker without requests knows may soon be a former one: others would keep it.
-    this.#isIdleClosed = true;
-    if (!this.#closeIfIdle()) this.#return(0);
+    // The limit that a worker without requests knows may soon be a former one, which others would keep. The next request opens it.
+    this.close();
   }
 
   requestMore(): Promise<void> | undefined {
@@ -94,15 +91,7 @@ class WorkerLease implements SlotLease {
     if (returned > 0) this.#return(returned);
   }
 
-  #closeIfIdle(): boolean {
-    const { inFlight, waiting } = this.#parts.pool;
-    if (!this.#isIdleClosed || inFlight + waiting > 0) return false;
-    this.close();
-    return true;
-  }
-
   close(): void {
-    this.#isIdleClosed = false;
     if (!this.#parts.known.has(this.#parts.id)) return;
     [this.#share, this.#isShort, this.#isClosed] = [0, true, true];
     this.#return(this.#unused);
@@ -122,7 +111,6 @@ class WorkerLease implements SlotLease {
 
   /** Returns what is idle, also after requests that have left while they waited. */
   check(): void {
-    if (this.#closeIfIdle()) return;
     this.requestEnded();
     const { id, pool, link, known } = this.#parts;
     if (this.#isClosed && pool.size === 0) known.delete(id);
@@ -151,8 +139,4 @@ class WorkerLease implements SlotLease {
     const [limit, isClosed, sequence] = [this.#limit, this.#isClosed, ++this.#sequence];
     return { name, id, limit, needed, returned, isClosed, sequence };
   }
-}
-
-function noneNeeded(name: string, id: number, returned: number): UseMessage {
-  return { name, id, limit: Infinity, needed: 0, returned, isClosed: true, sequence: Infinity };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import type { ChainMessage } from '../../gateway/chain/chain-peers.ts';
+import { chainTopics, type ChainMessage } from '../../gateway/chain/chain-peers.ts';
 import { serveSums } from '../../gateway/limits/machine-sums.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
@@ -42,8 +42,8 @@ const find = (gateway: TestGateway, hash: string): Promise<unknown> =>
   gateway.call('main', 'eth_getTransactionByHash', [hash]);
 
 /**
- * Kinds of the messages about the chain that a worker sends during the work, without those for polls. The clock stands still: a
- * worker that is current stays so.
+ * The messages that a worker sends during the work, without those for polls: the topic, or the kind of an event of the chain.
+ * The clock stands still: a worker that is current stays so.
  */
 async function messagesOf(worker: number, work: () => Promise<unknown>): Promise<string[]> {
   const gateway = gateways[worker - 1] as TestGateway;
@@ -56,9 +56,11 @@ async function messagesOf(worker: number, work: () => Promise<unknown>): Promise
   });
   await work();
   const sent = received.mock.calls.flatMap(([from, message]) =>
-    from === worker && message.kind === 'request' && message.topic.startsWith('chain') ? message.body : [],
-  ) as ChainMessage[];
-  return sent.map(({ event }) => event.kind).filter((kind) => kind !== 'used' && kind !== 'seen');
+    from === worker && message.kind === 'request' ? message : [],
+  );
+  return sent
+    .map(({ topic, body }) => (topic === chainTopics.event ? (body as ChainMessage).event.kind : topic))
+    .filter((kind) => kind !== 'used' && kind !== 'seen');
 }
 
 it('nulls cost no message between workers', async () => {
@@ -68,6 +70,18 @@ it('nulls cost no message between workers', async () => {
     for (let call = 1; call <= 10; call++) expect(await find(second, word(call))).toMatchObject({ result: null });
   });
   expect(messages).toEqual([]);
+});
+
+it('a new head costs one message of a worker, however often it serves the head', async () => {
+  const [first] = gateways;
+  const messages = await messagesOf(1, async () => {
+    const { number } = chain.mine();
+    for (const hasTransactions of [true, true, false]) {
+      const read = await first.call('main', 'eth_getBlockByNumber', ['latest', hasTransactions]);
+      expect(read).toMatchObject({ result: { number } });
+    }
+  });
+  expect(messages).toEqual(['served']);
 });
 
 it('a transaction that one worker has served is not null at another, and costs one message', async () => {
