@@ -107,7 +107,7 @@ async function startPrimary(active: Settings, env: Environment, count: number, l
   const sums = serveSums(primary.router, openRedis);
   serveShares(primary.router);
   serveOpenCounts(primary.router);
-  new MachineSlots(primary.router, count).serve();
+  new MachineSlots(primary.router, count, sums.slots).serve();
   stopWithSignals(active, env, log, {
     reload: () => {
       primary.reload();

@@ -122,9 +122,10 @@ export class Gate implements SlotPool {
     return this.lease?.limit ?? this.#slots;
   }
 
-  set limit(slots: number) {
+  /** @param isShared whether all gateways have the limit together */
+  setLimit(slots: number, isShared?: boolean): void {
     if (this.lease === undefined) this.size = slots;
-    else this.lease.limit = slots;
+    else this.lease.setLimit(slots, isShared);
   }
 
   get size(): number {

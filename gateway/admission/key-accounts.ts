@@ -22,7 +22,7 @@ export class KeyAccount extends CallerAccount {
     else this.#limits.set(key, requests);
     const concurrency = this.#limits.size === 0 ? DEFAULT_CONCURRENCY : Math.min(...this.#limits.values());
     this.weight = weightFor(concurrency);
-    this.requests.limit = concurrency;
+    this.requests.setLimit(concurrency, this.#limits.size > 0);
   }
 }
 

@@ -41,10 +41,9 @@ export class PublicAccounts {
     this.#perAddress = perAddress;
     this.#all.weight = weightFor(total);
     this.#requests.perOwner = perAddress;
-    this.#requests.limit = total;
+    this.#requests.setLimit(total);
     for (const account of this.#accounts.values()) {
-      const lease = this.#requests.leaseOf(account);
-      if (lease !== undefined) lease.limit = perAddress;
+      this.#requests.leaseOf(account)?.setLimit(perAddress);
     }
   }
 

@@ -8,10 +8,12 @@ export interface SlotPool {
   readonly waiting: number;
 }
 
-/** Slots of this worker, out of a number that all workers of the machine share. */
+/** Slots of this process, out of a number that all workers of the machine share, or all gateways. */
 export interface SlotLease {
   /** Limit of all workers together. The lowest one that a worker knows holds for all. */
-  limit: number;
+  readonly limit: number;
+  /** @param isShared whether all gateways with one Redis have the limit together; default: each has it */
+  setLimit(limit: number, isShared?: boolean): void;
   /**
    * Requests the slots that other workers do not use. To be called when a request finds no free slot.
    * @returns resolves when they are there, or the others use all; undefined: the others use all

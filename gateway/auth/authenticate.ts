@@ -47,7 +47,7 @@ export interface AuthenticatorOptions {
   readonly keyHeaders?: boolean;
   readonly auth: AuthConfig;
   readonly bounds: ProcessBounds;
-  /** Leases of the workers that serve each account together; undefined: this is the only worker. */
+  /** Leases of the processes that serve each account together; undefined: this is the only one. */
   readonly leases?: SlotLeases | undefined;
   /** Whether this worker logs what concerns all keys. */
   readonly isFirstWorker: () => boolean;

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { SlotLeases } from '../admission/slot-lease.ts';
 import { clock, type Timer } from '../clock/clock.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
@@ -84,6 +85,11 @@ export class Limiter {
     this.#shouldServeWithoutRedis = shouldServeWithoutRedis;
     const shares = new ShareCounts();
     this.public = new PublicCharges(this, shares, worker && new WorkerShares(worker, shares));
+  }
+
+  /** Leases of slots that all gateways have together; undefined: this is the only one, or its primary has them. */
+  get slots(): SlotLeases | undefined {
+    return this.#sums?.slots;
   }
 
   /** Takes a charge as a whole, or reports the limit that rejects it. The promise never rejects. */

@@ -4,6 +4,7 @@ import type { RedisClient } from '../redis/client.ts';
 import { isRedisError, redisErrorCode, RedisLink, type RedisLinkOptions } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { storeUnreachable } from '../store/store-error.ts';
+import { GatewaySlots } from './gateway-slots.ts';
 import { rateName, type Sums } from './limit-state.ts';
 import type { Addition, SharedSums } from './shared-sums.ts';
 
@@ -94,6 +95,7 @@ type ScriptedRedis = RedisClient & {
 export class RedisSums implements SharedSums {
   readonly kind = 'redis';
   readonly link: RedisLink;
+  readonly slots: GatewaySlots;
   readonly #redis: ScriptedRedis;
   readonly #log: Log;
   #rejectionLoggedAt = -Infinity;
@@ -101,6 +103,7 @@ export class RedisSums implements SharedSums {
   constructor(link: RedisLink, log: Log) {
     link.redis.defineCommand('gatehouseLimits', { numberOfKeys: 1, lua: script });
     this.link = link;
+    this.slots = new GatewaySlots(link);
     this.#redis = link.redis as ScriptedRedis;
     this.#log = log;
   }

@@ -1,3 +1,4 @@
+import type { SlotLeases } from '../admission/slot-lease.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { ConditionalDeltas, Deltas, KnownSums, Sums, UtcDate } from './limit-state.ts';
 
@@ -32,6 +33,8 @@ export interface SharedSums extends SumsState {
    * @throws StoreUnreachable if the store rejects it or does not respond in time (rejects with it)
    */
   add(addition: Addition): Promise<Sums>;
+  /** Leases of slots that all gateways have together; undefined: only the primary has them. */
+  readonly slots?: SlotLeases;
   /** Connection to a store that may be unavailable. */
   readonly link?: Pick<RedisLink, 'close'> & { waitUntilUp(timeoutMs: number): Promise<unknown> };
 }

@@ -95,7 +95,7 @@ export interface NetworkParts {
   readonly durable: DurableCache | undefined;
   /** Link to the other workers; undefined: the gateway has one worker. */
   readonly link: WorkerLink | undefined;
-  /** Leases of the slots that the workers share, with `link`. */
+  /** Leases of the slots that the workers or the gateways share. */
   readonly leases: SlotLeases | undefined;
   /** Limiter of the rates of upstreams. */
   readonly limiter: RequestLimiter;
@@ -265,7 +265,9 @@ function openPublicAccess(
   previous: Network | undefined,
 ): PublicAccess | undefined {
   if (options === undefined) return undefined;
-  return new PublicAccess(config, options, previous?.publicAccess, parts);
+  // Each gateway has the slots of addresses.
+  const { link, leases, memory } = parts;
+  return new PublicAccess(config, options, previous?.publicAccess, { leases: link && leases, memory });
 }
 
 function isServing({ drain }: Upstream): boolean {

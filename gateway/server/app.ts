@@ -203,7 +203,9 @@ async function openState({ settings, log, link, bounds, auth, isFirstWorker, onC
   onClose(() => store.close());
   metrics.watchValue('gatehouse_key_store_up', () => Number(store.isUp && !store.isFull));
   const keys = new KeyStore(store, log);
-  const leases = link && new WorkerSlots(link);
+  const limiter = openLimiter(settings, log, link);
+  onClose(() => limiter.close());
+  const leases = link === undefined ? limiter.slots : new WorkerSlots(link, settings.REDIS_URL !== undefined);
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
     allowDevelopmentKeys: isDevelopment(settings),
@@ -215,7 +217,6 @@ async function openState({ settings, log, link, bounds, auth, isFirstWorker, onC
   });
   metrics.watchCounts('gatehouse_key_lookups_total', () => authenticator.counts);
   const durable = openDurableCache(settings, metrics, log);
-  const limiter = openLimiter(settings, log, link);
   metrics.watchCounts('gatehouse_limit_checks_total', () => limiter.counts);
   metrics.watchCounts('gatehouse_public_charges_total', () => limiter.public.counts);
   metrics.watchValue('gatehouse_public_addresses', () => limiter.public.size);
@@ -226,7 +227,6 @@ async function openState({ settings, log, link, bounds, auth, isFirstWorker, onC
   const hasHistory = settings.STATUS_PAGE !== 'off';
   const historyStore = hasHistory ? new HistoryStore(store, metrics.history, log, isFirstWorker) : undefined;
   onClose(
-    () => limiter.close(),
     () => usage.close(),
     () => historyStore?.close(),
     () => durable?.close(),

@@ -30,7 +30,7 @@ export interface SharedLimits {
   readonly name: string;
   /** Limiter of the requests of all workers and gateways. */
   readonly limiter: RequestLimiter;
-  /** Leases of the requests in flight of all workers; undefined: this is the only one. */
+  /** Leases of the requests in flight of all workers and gateways; undefined: this is the only one. */
   readonly leases: SlotLeases | undefined;
 }
 
@@ -175,6 +175,7 @@ class RequestSlots implements SlotPool {
   constructor(name: string, leases: SlotLeases | undefined, limit: number) {
     this.size = leases === undefined ? limit : 0;
     this.lease = leases?.open(`upstream:${name}:concurrency`, limit, this);
+    this.lease?.setLimit(limit, true);
   }
 
   get isFull(): boolean {

@@ -1,3 +1,4 @@
+import type { SlotLease, SlotLeases, SlotPool } from '../admission/slot-lease.ts';
 import { clock } from '../clock/clock.ts';
 import type { MessageRouter } from './message-router.ts';
 
@@ -13,6 +14,8 @@ export interface UseMessage {
   /** Id of the lease, in its worker. */
   readonly id: number;
   readonly limit: number;
+  /** Whether other gateways have the limit too. */
+  readonly isShared: boolean;
   /** Requests in flight, and those that wait. */
   readonly needed: number;
   readonly returned: number;
@@ -39,12 +42,49 @@ interface Part {
   sequence: number;
   isClosed: boolean;
   limit: number;
+  isShared: boolean;
   needed: number;
   held: number;
   /** Rises with each grant. */
   turn: number;
   share: number;
   isShort: boolean;
+}
+
+/** Slots of one name. */
+class MachinePool implements SlotPool {
+  /** Leases by worker and id. */
+  readonly parts = new Map<string, Part>();
+  /** Lease of the slots that other gateways do not have; undefined: this is the only one. */
+  readonly lease: SlotLease | undefined;
+  readonly #divide: () => void;
+  #size = Infinity;
+
+  constructor(name: string, gateways: SlotLeases | undefined, divide: (pool: MachinePool) => void) {
+    this.#divide = () => {
+      divide(this);
+    };
+    this.lease = gateways?.open(name, Infinity, this);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  set size(slots: number) {
+    if (slots === this.#size) return;
+    this.#size = slots;
+    this.#divide();
+  }
+
+  /** Slots that workers have: they may use all. */
+  get inFlight(): number {
+    return sumOf([...this.parts.values()], ({ held }) => held);
+  }
+
+  get waiting(): number {
+    return sumOf([...this.parts.values()], ({ needed, held }) => Math.max(0, needed - held));
+  }
 }
 
 /**
@@ -55,24 +95,25 @@ interface Part {
 export class MachineSlots {
   readonly #router: MessageRouter;
   readonly #workers: number;
-  /** Leases by worker and id, by name. */
-  readonly #pools = new Map<string, Map<string, Part>>();
+  readonly #gateways: SlotLeases | undefined;
+  readonly #pools = new Map<string, MachinePool>();
   #lastTurn = 0;
 
-  /** @param workers that share the slots */
-  constructor(router: MessageRouter, workers: number) {
+  /** @param workers that share the slots  @param gateways leases of limits that other gateways have too; undefined: none has */
+  constructor(router: MessageRouter, workers: number, gateways?: SlotLeases) {
     this.#router = router;
     this.#workers = workers;
+    this.#gateways = gateways;
   }
 
   /** Serves the requests of workers. */
   serve(): void {
     this.#router.on(USE_TOPIC, (message: UseMessage, worker) => this.#used(message, worker));
     this.#router.onEnd((worker) => {
-      for (const [name, parts] of this.#pools) {
-        const ended = [...parts].filter(([, part]) => part.worker === worker);
-        for (const [key] of ended) parts.delete(key);
-        if (ended.length > 0) void this.#divide(name, parts);
+      for (const [name, pool] of this.#pools) {
+        const ended = [...pool.parts].filter(([, part]) => part.worker === worker);
+        for (const [key] of ended) pool.parts.delete(key);
+        if (ended.length > 0) void this.#divide(name, pool);
       }
     });
   }
@@ -80,20 +121,29 @@ export class MachineSlots {
   /** Resolves when the lease has its share, or all others have responded that they use theirs. */
   async #used({ name, id, returned, ...state }: UseMessage, worker: number): Promise<void> {
     if (!this.#router.has(worker)) return;
-    const parts = this.#pools.get(name) ?? new Map<string, Part>();
-    this.#pools.set(name, parts);
+    const pool = this.#pools.get(name) ?? new MachinePool(name, this.#gateways, (own) => void this.#divide(name, own));
+    this.#pools.set(name, pool);
+    const { parts } = pool;
     const key = `${worker}/${id}`;
     const part = parts.get(key) ?? { ...state, worker, id, held: 0, turn: 0, share: 0, isShort: false };
     part.held -= returned;
     if (state.sequence > part.sequence) Object.assign(part, state);
     if (part.held + part.needed === 0 && part.isClosed) parts.delete(key);
     else parts.set(key, part);
-    await this.#divide(name, parts);
+    await this.#divide(name, pool);
+    if (pool.waiting > 0) await pool.lease?.requestMore();
   }
 
-  async #divide(name: string, parts: ReadonlyMap<string, Part>): Promise<void> {
-    if (parts.size === 0) this.#pools.delete(name);
-    const limit = Math.min(...[...parts.values()].map((lease) => lease.limit));
+  async #divide(name: string, pool: MachinePool): Promise<void> {
+    const { parts } = pool;
+    if (parts.size === 0) {
+      this.#pools.delete(name);
+      return;
+    }
+    const limits = [...parts.values()].map((lease) => lease.limit);
+    const isShared = [...parts.values()].some((lease) => lease.isShared);
+    pool.lease?.setLimit(Math.min(...limits), isShared);
+    const limit = Math.min(...limits, pool.size);
     // What a lease needs less than an equal share is for those after it. Fewer slots than leases are used in turn.
     const leases = [...parts.values()].sort(
       (one, other) =>
@@ -111,8 +161,9 @@ export class MachineSlots {
     const isShort = lacking > free || divided.some(({ lease, share }) => lease.needed > share);
     const responses: Promise<void>[] = [];
     for (const { lease, share, lack } of divided) {
-      // While no other needs them, a lease has as many as each worker would have.
-      const spare = lease.needed === 0 ? 0 : Math.min(free - lacking, Math.floor(limit / this.#workers) - lease.held);
+      // While no other needs them, a lease has as many as each worker would have. Other gateways may need them.
+      const spare =
+        lease.needed === 0 || isShared ? 0 : Math.min(free - lacking, Math.floor(limit / this.#workers) - lease.held);
       const granted = Math.max(0, Math.min(free, Math.max(lack, spare)));
       lacking -= lack;
       free -= granted;

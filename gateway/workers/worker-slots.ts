@@ -9,17 +9,20 @@ const IDLE_CHECK_MS = 500;
 /** The leases of one worker. While a pool has free slots, they exchange no messages. */
 export class WorkerSlots implements SlotLeases {
   readonly #link: WorkerLink;
+  readonly #hasGateways: boolean;
   /** Leases that the primary knows, by id. */
   readonly #known = new Map<number, WorkerLease>();
   #lastId = 0;
 
-  constructor(link: WorkerLink) {
+  /** @param hasGateways whether the primary shares limits with other gateways */
+  constructor(link: WorkerLink, hasGateways = false) {
     this.#link = link;
+    this.#hasGateways = hasGateways;
     link.on(SHARE_TOPIC, (message: ShareMessage): UseMessage => {
       const { name, id, granted: returned } = message;
       // A closed lease does not need what was on its way.
-      const closed = { name, id, limit: Infinity, needed: 0, returned, isClosed: true, sequence: Infinity };
-      return this.#known.get(id)?.shared(message) ?? closed;
+      const none = { limit: Infinity, isShared: false, needed: 0, isClosed: true, sequence: Infinity };
+      return this.#known.get(id)?.shared(message) ?? { ...none, name, id, returned };
     });
     clock
       .setInterval(() => {
@@ -29,7 +32,8 @@ export class WorkerSlots implements SlotLeases {
   }
 
   open(name: string, limit: number, pool: SlotPool): SlotLease {
-    return new WorkerLease({ id: ++this.#lastId, name, pool, link: this.#link, known: this.#known }, limit);
+    const [link, known, hasGateways] = [this.#link, this.#known, this.#hasGateways];
+    return new WorkerLease({ id: ++this.#lastId, name, pool, link, known, hasGateways }, limit);
   }
 }
 
@@ -39,11 +43,14 @@ interface LeaseParts {
   readonly pool: SlotPool;
   readonly link: WorkerLink;
   readonly known: Map<number, WorkerLease>;
+  readonly hasGateways: boolean;
 }
 
 class WorkerLease implements SlotLease {
   readonly #parts: LeaseParts;
   #limit: number;
+  /** Whether other gateways have the limit too. */
+  #isShared = false;
   /** Slots that it may keep while its requests wait. */
   #share = 0;
   /** Whether others need what it does not use. */
@@ -66,9 +73,10 @@ class WorkerLease implements SlotLease {
     return this.#limit;
   }
 
-  set limit(limit: number) {
-    if (limit === this.#limit) return;
-    this.#limit = limit;
+  setLimit(limit: number, isShared = false): void {
+    const isNowShared = isShared && this.#parts.hasGateways;
+    if (limit === this.#limit && isNowShared === this.#isShared) return;
+    [this.#limit, this.#isShared] = [limit, isNowShared];
     // The limit that a worker without requests knows may soon be a former one, which others would keep. The next request opens it.
     this.close();
   }
@@ -114,7 +122,9 @@ class WorkerLease implements SlotLease {
     this.requestEnded();
     const { id, pool, link, known } = this.#parts;
     if (this.#isClosed && pool.size === 0) known.delete(id);
-    const idle = Math.min(this.#idle, this.#unused, pool.size - Math.floor(this.#limit / link.count));
+    // Other gateways may have all that this one does not use.
+    const kept = this.#isShared ? 0 : Math.floor(this.#limit / link.count);
+    const idle = Math.min(this.#idle, this.#unused, pool.size - kept);
     this.#idle = this.#unused;
     if (idle > 0) this.#return(idle);
   }
@@ -136,7 +146,7 @@ class WorkerLease implements SlotLease {
   #use(needed: number, returned: number): UseMessage {
     const { name, id } = this.#parts;
     this.#reported = needed;
-    const [limit, isClosed, sequence] = [this.#limit, this.#isClosed, ++this.#sequence];
-    return { name, id, limit, needed, returned, isClosed, sequence };
+    const [limit, isShared, isClosed, sequence] = [this.#limit, this.#isShared, this.#isClosed, ++this.#sequence];
+    return { name, id, limit, isShared, needed, returned, isClosed, sequence };
   }
 }

@@ -189,7 +189,7 @@ const fields = {
     kind: 'open',
     flag: '--concurrency <number>',
     title: 'Requests in flight',
-    meaning: 'maximum requests in flight, per gateway; default: 256; others wait for up to 1 s',
+    meaning: 'maximum requests in flight of all gateways; default: 256 of each one; others wait for up to 1 s',
     read: readWhole,
     limit: (count) => ({ concurrency: count }),
   }),

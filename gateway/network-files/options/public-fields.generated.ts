@@ -14,7 +14,7 @@ export const publicFields = {
   daily: { ...whole(1), description: "Request units per day, from 00:00 UTC." },
   sockets: { ...whole(1), description: "Maximum open WebSockets, per gateway; default: 1000." },
   subscriptions: { ...whole(1), description: "Maximum open subscriptions, per gateway; default: 10000." },
-  concurrency: { ...whole(1), description: "Maximum requests in flight, per gateway; default: 256; others wait for up to 1 s." },
+  concurrency: { ...whole(1), description: "Maximum requests in flight of all gateways; default: 256 of each one; others wait for up to 1 s." },
 } as const;
 
 export const totalFields = {
@@ -24,5 +24,5 @@ export const totalFields = {
   monthly: { ...whole(1), description: "Request units per month, from the 1st, 00:00 UTC." },
   sockets: { ...whole(1), description: "Maximum open WebSockets, per gateway; default: 1000." },
   subscriptions: { ...whole(1), description: "Maximum open subscriptions, per gateway; default: 10000." },
-  concurrency: { ...whole(1), description: "Maximum requests in flight, per gateway; default: 256; others wait for up to 1 s." },
+  concurrency: { ...whole(1), description: "Maximum requests in flight of all gateways; default: 256 of each one; others wait for up to 1 s." },
 } as const;
