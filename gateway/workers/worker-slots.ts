@@ -21,8 +21,7 @@ export class WorkerSlots implements SlotLeases {
     link.on(SHARE_TOPIC, (message: ShareMessage): UseMessage => {
       const { name, id, granted: returned } = message;
       // A closed lease does not need what was on its way.
-      const none = { limit: Infinity, isShared: false, needed: 0, isClosed: true, sequence: Infinity };
-      return this.#known.get(id)?.shared(message) ?? { ...none, name, id, returned };
+      return this.#known.get(id)?.shared(message) ?? noneNeeded(name, id, returned);
     });
     clock
       .setInterval(() => {
@@ -61,6 +60,8 @@ class WorkerLease implements SlotLease {
   #requesting: Promise<void> | undefined;
   #sequence = 0;
   #isClosed = false;
+  /** Whether it is closed when it has no requests, because its limit has changed. */
+  #isIdleClosed = false;
   /** Idle slots at the latest check. */
   #idle = 0;
 
@@ -77,8 +78,10 @@ class WorkerLease implements SlotLease {
     const isNowShared = isShared && this.#parts.hasGateways;
     if (limit === this.#limit && isNowShared === this.#isShared) return;
     [this.#limit, this.#isShared] = [limit, isNowShared];
-    // The limit that a worker without requests knows may soon be a former one, which others would keep. The next request opens it.
-    this.close();
+    if (!this.#parts.known.has(this.#parts.id)) return;
+    // The limit that a worker without requests knows may soon be a former one: others would keep it.
+    this.#isIdleClosed = true;
+    if (!this.#closeIfIdle()) this.#return(0);
   }
 
   requestMore(): Promise<void> | undefined {
@@ -99,7 +102,15 @@ class WorkerLease implements SlotLease {
     if (returned > 0) this.#return(returned);
   }
 
+  #closeIfIdle(): boolean {
+    const { inFlight, waiting } = this.#parts.pool;
+    if (!this.#isIdleClosed || inFlight + waiting > 0) return false;
+    this.close();
+    return true;
+  }
+
   close(): void {
+    this.#isIdleClosed = false;
     if (!this.#parts.known.has(this.#parts.id)) return;
     [this.#share, this.#isShort, this.#isClosed] = [0, true, true];
     this.#return(this.#unused);
@@ -119,6 +130,7 @@ class WorkerLease implements SlotLease {
 
   /** Returns what is idle, also after requests that have left while they waited. */
   check(): void {
+    if (this.#closeIfIdle()) return;
     this.requestEnded();
     const { id, pool, link, known } = this.#parts;
     if (this.#isClosed && pool.size === 0) known.delete(id);
@@ -149,4 +161,9 @@ class WorkerLease implements SlotLease {
     const [limit, isShared, isClosed, sequence] = [this.#limit, this.#isShared, this.#isClosed, ++this.#sequence];
     return { name, id, limit, isShared, needed, returned, isClosed, sequence };
   }
+}
+
+function noneNeeded(name: string, id: number, returned: number): UseMessage {
+  const none = { limit: Infinity, isShared: false, needed: 0, isClosed: true, sequence: Infinity };
+  return { ...none, name, id, returned };
 }
