@@ -1,9 +1,9 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clock } from '../clock/clock.ts';
 import { digestOf, isWellFormedKey, makeKey } from './formats/key.ts';
 import type { KeyStore } from './stores/key-store.ts';
-import { appendPrivateFile } from '../store/private-file.ts';
+import { writePrivateFile } from '../store/private-file.ts';
 
 /**
  * Returns the development key, which the banner of `gatehouse start` shows. It is stored in plain text in
@@ -24,8 +24,7 @@ export async function ensureDevelopmentKey(store: KeyStore, dataDir: string): Pr
     createdAt: new Date(clock.unixMs()).toISOString(),
     development: true,
   });
-  rmSync(path, { force: true });
-  appendPrivateFile(path, `${key}\n`);
+  writePrivateFile(path, `${key}\n`, 'w');
   return key;
 }
 

@@ -34,13 +34,16 @@ function makePrivateFolderFor(path: string): void {
 
 /** Makes the file and its folder, if they are missing. SQLite gives its other files the same mode and owner. */
 export function makePrivateFile(path: string): void {
-  if (!existsSync(path)) appendPrivateFile(path, '');
+  if (!existsSync(path)) writePrivateFile(path, '');
 }
 
-/** Appends to a file, which is made with mode 0600 for the owner of its folder. A line is appended in one write. */
-export function appendPrivateFile(path: string, text: string): void {
+/**
+ * Writes to a file, which is made with mode 0600 for the owner of its folder. A line is appended in one write.
+ * @param flag `a`: appends the text; `w`: replaces the whole text
+ */
+export function writePrivateFile(path: string, text: string, flag: 'a' | 'w' = 'a'): void {
   makePrivateFolderFor(path);
-  const file = openSync(path, 'a', 0o600);
+  const file = openSync(path, flag, 0o600);
   try {
     appendFileSync(file, text);
     giveToFolderOwner(file, path);

@@ -180,19 +180,24 @@ it.each([
     await node.close();
   });
   const [path] = (await addKey(gateways[0] as TestGateway, 'main', ofKey)).match(/\/main.*/) as RegExpExecArray;
-  const held: Exchange[] = [];
-  node.always((exchange) => void held.push(exchange), 'eth_getStorageAt');
-  let rejected = 0;
-  const responses = Array.from({ length: 18 }, async (_, at) => {
-    const { status } = await postTo(`${(gateways[at % 3] as TestGateway).address}${path}`, readAt(at));
-    if (status !== 200) rejected++;
-    return status;
+  let sent = 0;
+  // A gateway whose process gets no CPU for a second counts as gone: the slots that it has are on top then.
+  await eventually(async () => {
+    const held: Exchange[] = [];
+    node.always((exchange) => void held.push(exchange), 'eth_getStorageAt');
+    let rejected = 0;
+    const responses = Promise.all(
+      Array.from({ length: 18 }, async (_, at) => {
+        const url = `${(gateways[at % 3] as TestGateway).address}${path}`;
+        const { status } = await postTo(url, readAt(sent++));
+        if (status !== 200) rejected++;
+      }),
+    );
+    await eventually(() => held.length + rejected === 18);
+    for (const exchange of held) asUsual(exchange);
+    await responses;
+    return held.length >= 3 && held.length <= 3 + 2;
   });
-  await eventually(() => held.length + rejected === 18);
-  expect(held.length).toBeGreaterThanOrEqual(3);
-  expect(held.length).toBeLessThanOrEqual(3 + 2);
-  for (const exchange of held) asUsual(exchange);
-  await Promise.all(responses);
 });
 
 it('the shares of gateways are at most the limit together, but one for each', () => {
