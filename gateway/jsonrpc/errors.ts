@@ -1,6 +1,7 @@
 /**
  * Every error that the gateway itself returns. The reason is the metric label, the log field and the row in
- * docs/errors.md, which is generated from this table. Errors of upstreams are not here: they are upstream responses.
+ * docs/errors.md, which is generated from this table. A message here is the usual one: where the error is thrown, it can name what
+ * happened. Errors of upstreams are not here: they are upstream responses.
  */
 const catalogue = {
   'parse-error': { code: -32700, status: 400, message: 'parse error: the body is not JSON' },
