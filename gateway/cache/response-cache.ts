@@ -48,7 +48,7 @@ const MAX_ENTRY_SHARE = 16;
 
 /** Requested calls that are remembered, a power of 2; those of some seconds at 5,000 calls per second. */
 const REMEMBERED_CALLS = 65_536;
-/** Words of four characters that are hashed of a longer key: two calls that count as one cost an entry that is not needed. */
+/** Words of four characters that are hashed of a longer key: if two calls count as one, the second is cached, and does not flow. */
 const HASHED_WORDS = 128;
 /** Characters of a longer key of which words are hashed. */
 const HASHED_CHARS = 65_536;

@@ -233,7 +233,8 @@ function hexAt(bytes: Buffer, start: number): number {
   let value = 0;
   let at = start + 3;
   for (; bytes[at] !== QUOTE; at++) {
-    const byte = bytes[at] as number;
+    // After the last byte there is no digit.
+    const byte = bytes[at] ?? 0;
     const isLetter = byte > NINE;
     const digit = isLetter ? (byte | 32) - HEX_OFFSET : byte - ZERO;
     if (digit < (isLetter ? 10 : 0) || digit > 15) return NaN;
