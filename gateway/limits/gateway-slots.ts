@@ -199,8 +199,12 @@ class GatewayLease implements SlotLease {
     if (!this.#isShared) return false;
     [this.#others, this.#reportedAt] = [response?.others ?? [], response === undefined ? -Infinity : now];
     const share = this.#shareOf(this.#need);
-    pool.size = response === undefined ? this.#limit : Math.min(response.held, share);
-    if (response === undefined) return false;
+    if (response === undefined) {
+      pool.size = this.#limit;
+      return false;
+    }
+    // Polls are in flight without a slot. What they have counts for the others, and is no slot of later calls.
+    pool.size = Math.min(response.held > least ? response.held : pool.size, share);
     return this.#need > this.#reported || Math.max(share, pool.inFlight) < response.held;
   }
 

@@ -200,6 +200,24 @@ it.each([
   });
 });
 
+it('a poll, which needs no slot, leaves no slot to later calls', async () => {
+  const { gateways } = await openGateways();
+  const [[one], [two]] = gateways as [[SlotLeases], [SlotLeases]];
+  const full = { size: 0, inFlight: 2, waiting: 0 };
+  const all = one.open('upstream:a', LIMIT, full);
+  all.setLimit(LIMIT, true);
+  await eventually(async () => {
+    await all.requestMore();
+    full.inFlight = full.size;
+    return full.inFlight === LIMIT;
+  });
+  const withPoll = { size: 0, inFlight: 2, waiting: 0 };
+  const other = two.open('upstream:a', LIMIT, withPoll);
+  other.setLimit(LIMIT, true);
+  await other.requestMore();
+  expect(withPoll.size).toBe(1);
+});
+
 it('the shares of gateways are at most the limit together, but one for each', () => {
   const property = fc.property(
     fc.integer({ min: 1, max: 300 }),
