@@ -206,3 +206,27 @@ it('subscribers get a block when all current workers know that it is served', as
   await time().advance(100);
   expect(changes.length).toBe(before + 2);
 });
+
+it('a node that starts again from genesis is followed in all workers, also after a block of which only the number was known', async () => {
+  const { followed, areCurrent, seen, serve } = await inWorkers(2);
+  const chain = new ScriptedChain({ from: 0 });
+  const wiped = chain.copy();
+  const watching = followed[1]?.watch();
+  seen(chain.head);
+  await time().advance(0);
+  await watching;
+  await areCurrent();
+  for (let mined = 0; mined < 5; mined++) seen(chain.mine());
+  await serve(chain.number + 1n);
+  // The watchers of the second worker get the new branch before either worker has confirmed that the chain is shorter.
+  for (let mined = 0; mined < 4; mined++) {
+    await time().advance(1_000);
+    seen(wiped.mine());
+  }
+  await time().advance(0);
+  const known = followed.map(({ poller: { view } }) => [view.number, view.newestServed]);
+  expect(known).toEqual([
+    [wiped.number, wiped.number],
+    [wiped.number, wiped.number],
+  ]);
+});
