@@ -95,10 +95,10 @@ export class ChainPeers {
       return this.#announce(event);
     }
     if (this.#hashes.size === 0) return this.#next ?? this.#announcing;
-    // Hashes that are served during an announcement share the next one.
+    // Hashes that are served during an announcement share the next one. It has no blocks: the others know them, or have left them.
     return (this.#next ??= Promise.resolve(this.#announcing).then(() => {
       this.#next = undefined;
-      return this.#announce({ kind: 'served', ...this.#announced, upstream: undefined, servedMsAgo: 0 });
+      return this.#announce({ kind: 'served', ...nothing, upstream: undefined, servedMsAgo: 0 });
     }));
   }
 

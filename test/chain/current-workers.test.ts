@@ -230,3 +230,20 @@ it('a node that starts again from genesis is followed in all workers, also after
     [wiped.number, wiped.number],
   ]);
 });
+
+it('a worker whose chain has become shorter learns no former head from the served hashes of one that still has it', async () => {
+  const { followed, areCurrent, seen, serve } = await inWorkers(2);
+  const [first, second] = followed as [Followed, Followed];
+  const chain = new ScriptedChain({ from: 0 });
+  const block = parseBlock(chain.copy().mine()) as never;
+  seen(chain.head);
+  await areCurrent();
+  for (let mined = 0; mined < 5; mined++) seen(chain.mine());
+  await serve(5n);
+  second.poller.received({ kind: 'seen', upstream: 'node-0', block, by: 'notification', sentMsAgo: 0 });
+  expect([second.poller.view.number, second.poller.view.newestServed]).toEqual([1n, 1n]);
+  first.poller.servedHash('0x1', { number: 5n, hash: '0xblock' }, time().now());
+  await first.poller.whenShared();
+  expect(second.poller.view.servedBlockOf('0x1', time().now())).toBe('0xblock');
+  expect(second.poller.view.newestServed).toBe(1n);
+});
