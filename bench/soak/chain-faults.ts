@@ -131,8 +131,10 @@ export async function runChainFaults(
   const pauseMs = (): number =>
     kinds.length === 0 ? RESTART_BLOCKS * blockMs : random.between(1, 6) * Math.max(blockMs, 500);
   for (;;) {
-    await clock.sleep(Math.max(0, Math.min(pauseMs(), deadline - clock.now())));
-    if (clock.now() >= deadline) break;
+    const [waitMs, leftMs] = [pauseMs(), deadline - clock.now()];
+    await clock.sleep(Math.max(0, Math.min(waitMs, leftMs)));
+    // Timers may fire a little before the deadline.
+    if (waitMs >= leftMs || clock.now() >= deadline) break;
     const kind = kinds.length === 0 ? 'restart' : random.pick(kinds);
     counts[kind] = (counts[kind] ?? 0) + 1;
     const label = `${kind} since ${((clock.now() - startedAt) / 1_000).toFixed(1)} s`;

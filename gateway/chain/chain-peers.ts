@@ -32,6 +32,8 @@ export interface ServedEvent {
   readonly latest: bigint;
   /** Upstream that returned the latest block; undefined: that was the network's head. */
   readonly upstream: string | undefined;
+  /** Time since the latest block was served: a poll since then may have shown that the upstream has it no more. */
+  readonly servedMsAgo: number;
   readonly tags: Readonly<Record<FinalTag, bigint>>;
   /** Hashes of objects that callers are served, each with that of its block. */
   readonly hashes?: ReadonlyMap<string, string>;
@@ -48,7 +50,10 @@ export interface ChainMessage {
 }
 
 /** Numbers before the first block is announced, and after a fall. */
-const nothing: Omit<ServedEvent, 'kind' | 'upstream'> = { latest: 0n, tags: { safe: -1n, finalized: -1n } };
+const nothing: Omit<ServedEvent, 'kind' | 'upstream' | 'servedMsAgo'> = {
+  latest: 0n,
+  tags: { safe: -1n, finalized: -1n },
+};
 
 /** The pollers of the same chain in the other workers of the machine. */
 export class ChainPeers {
@@ -90,10 +95,10 @@ export class ChainPeers {
       return this.#announce(event);
     }
     if (this.#hashes.size === 0) return this.#next ?? this.#announcing;
-    // Hashes that are served during an announcement share the next one.
+    // Hashes that are served during an announcement share the next one. It has no blocks: the others know them, or have left them.
     return (this.#next ??= Promise.resolve(this.#announcing).then(() => {
       this.#next = undefined;
-      return this.#announce({ kind: 'served', ...this.#announced, upstream: undefined });
+      return this.#announce({ kind: 'served', ...nothing, upstream: undefined, servedMsAgo: 0 });
     }));
   }
 

@@ -34,8 +34,8 @@ export type How =
   | { readonly by: 'notification' }
   | { readonly by: 'poll'; readonly sentAt: number }
   /**
-   * A caller is served the block, or an object in it. `isLatest`: for `latest`. `tag`: for this one. `isChosen`: the gateway
-   * returned a number of its own, which the upstream may not have.
+   * A caller is served the block, or an object in it. `isLatest`: for `latest`. `tag`: for this one. `isChosen`: the upstream may
+   * not have it. The gateway chose the number, or another worker served it before the last poll.
    */
   | {
       readonly by: 'response';
@@ -172,6 +172,11 @@ export class Chain<U> {
   /** The upstream that returned the newest served block; undefined: it was the network's head. */
   get newestServedFrom(): U | undefined {
     return this.#served.source;
+  }
+
+  /** Time at which the newest served block was served. */
+  get newestServedAt(): number {
+    return this.#served.recordedAt;
   }
 
   /** The number of the newest block known to be final. */

@@ -26,6 +26,11 @@ export class NewestServed<U> {
     return this.#number;
   }
 
+  /** Time at which it was served, or became known from another worker. */
+  get recordedAt(): number {
+    return this.#recordedAt;
+  }
+
   /** The upstream that returned it; undefined: it was the network's head. */
   get source(): U | undefined {
     return this.#source;

@@ -404,7 +404,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         if (this.#isPolling) this.#markUsedElsewhere(event.isWatched, now);
         break;
       case 'served':
-        if (upstream !== undefined) this.#see(upstream, { number: event.latest }, { by: 'response', sentAt: now }, now);
+        if (upstream !== undefined) {
+          const { latest: number, servedMsAgo } = event;
+          const isChosen = (this.view.headOf(upstream)?.at ?? -Infinity) > now - servedMsAgo;
+          this.#see(upstream, { number }, { by: 'response', sentAt: now, isChosen }, now);
+        }
         this.#chain.servedElsewhere(event.latest, event.tags, now);
         for (const [hash, block] of event.hashes ?? []) this.#chain.servedHash(hash, block, now);
         break;
@@ -463,7 +467,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   get #served(): ServedEvent {
     const { newestServed: latest, tagged } = this.view;
     const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
-    return { kind: 'served', latest, upstream: this.#chain.newestServedFrom?.name, tags };
+    const servedMsAgo = clock.now() - this.#chain.newestServedAt;
+    return { kind: 'served', latest, upstream: this.#chain.newestServedFrom?.name, servedMsAgo, tags };
   }
 
   close(): void {

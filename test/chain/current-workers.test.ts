@@ -206,3 +206,44 @@ it('subscribers get a block when all current workers know that it is served', as
   await time().advance(100);
   expect(changes.length).toBe(before + 2);
 });
+
+it('a node that starts again from genesis is followed in all workers, also after a block of which only the number was known', async () => {
+  const { followed, areCurrent, seen, serve } = await inWorkers(2);
+  const chain = new ScriptedChain({ from: 0 });
+  const wiped = chain.copy();
+  const watching = followed[1]?.watch();
+  seen(chain.head);
+  await time().advance(0);
+  await watching;
+  await areCurrent();
+  for (let mined = 0; mined < 5; mined++) seen(chain.mine());
+  await serve(chain.number + 1n);
+  // The watchers of the second worker get the new branch before either worker has confirmed that the chain is shorter.
+  for (let mined = 0; mined < 4; mined++) {
+    await time().advance(1_000);
+    seen(wiped.mine());
+  }
+  await time().advance(0);
+  const known = followed.map(({ poller: { view } }) => [view.number, view.newestServed]);
+  expect(known).toEqual([
+    [wiped.number, wiped.number],
+    [wiped.number, wiped.number],
+  ]);
+});
+
+it('a worker whose chain has become shorter learns no former head from the served hashes of one that still has it', async () => {
+  const { followed, areCurrent, seen, serve } = await inWorkers(2);
+  const [first, second] = followed as [Followed, Followed];
+  const chain = new ScriptedChain({ from: 0 });
+  const block = parseBlock(chain.copy().mine()) as never;
+  seen(chain.head);
+  await areCurrent();
+  for (let mined = 0; mined < 5; mined++) seen(chain.mine());
+  await serve(5n);
+  second.poller.received({ kind: 'seen', upstream: 'node-0', block, by: 'notification', sentMsAgo: 0 });
+  expect([second.poller.view.number, second.poller.view.newestServed]).toEqual([1n, 1n]);
+  first.poller.servedHash('0x1', { number: 5n, hash: '0xblock' }, time().now());
+  await first.poller.whenShared();
+  expect(second.poller.view.servedBlockOf('0x1', time().now())).toBe('0xblock');
+  expect(second.poller.view.newestServed).toBe(1n);
+});
