@@ -21,7 +21,7 @@ export class CallerAccount extends Account {
 
 /**
  * Opens the requests in flight of an account.
- * @param leases of the workers that serve the account together; undefined: this is the only one
+ * @param leases of the workers or gateways that serve the account together; undefined: this is the only one
  * @param options how many owners the requests have  @param message of rejections
  */
 export function openRequests(

@@ -11,7 +11,7 @@ export class KeyAccount extends CallerAccount {
   /** Concurrency of the keys that set one, by key. */
   readonly #limits = new Map<string, number>();
 
-  /** @param leases of the workers that serve the account together; undefined: this is the only one */
+  /** @param leases of the workers or gateways that serve the account together; undefined: this is the only one */
   constructor(name: string, leases?: SlotLeases) {
     super(name, openRequests(`key:${name}`, leases, { hasOneOwner: true }));
   }
@@ -36,7 +36,7 @@ export class KeyAccounts {
   });
   readonly #leases: SlotLeases | undefined;
 
-  /** @param leases of the workers that serve each account together; undefined: this is the only one */
+  /** @param leases of the workers or gateways that serve each account together; undefined: this is the only one */
   constructor(leases?: SlotLeases) {
     this.#leases = leases;
   }

@@ -96,7 +96,7 @@ const upstreamSeries = {
   onOtherBranch: sets<boolean>('gatehouse_upstream_on_other_branch'),
   /** `response`, or the failure class. */
   polled: countsBy<[outcome: string]>('gatehouse_head_polls_total'),
-  /** Its audits begin at 0, so that alerts notice the first difference. */
+  /** Begins the series of audits at 0, so that alerts notice the first difference. */
   auditsBegun: (page: Registry, [network = '', upstream = '']: readonly string[]) => {
     const audits = numbers(page, 'gatehouse_audits_total');
     return () => {

@@ -136,7 +136,7 @@ export class RecentCalls {
 
   /** The latest ones first. */
   find(filter: RecentCallFilter, limit: number): RecentCall[] {
-    const failed = [...this.#failed.values()].map(({ call, count }) => ({ ...call, count }));
+    const failed = [...this.#failed.values()].reverse().map(({ call, count }) => ({ ...call, count }));
     const all = [...failed, ...this.#sampled].filter((call) => matches(call, filter));
     return latestCalls(all, limit);
   }

@@ -142,9 +142,9 @@ export class Upstream {
   #servedAt = -Infinity;
   /** A call failed, and not because its caller had too little time. */
   hasFailed = false;
-  /** Audits, and checks of its results, by outcome. Undefined: none has ended. */
+  /** Number of audits, and of checks of its results, by outcome. Undefined: none has ended. */
   audits: Readonly<Record<AuditOutcome, number>> | undefined;
-  /** Time of the last one that differed, and the other upstream, if no third one decided. Undefined: none differed. */
+  /** The last audit that differed: its time, and the other upstream, if no third one decided. Undefined: none differed. */
   difference: { readonly at: number; readonly from: string | undefined } | undefined;
   #id = 0;
   /** Results do not flow before. */

@@ -397,7 +397,7 @@ describe('a WebSocket that is disconnected', () => {
     expect(received()).toEqual([3]);
   });
 
-  it('is not visible to a call that is sent before the upstream notices it', async () => {
+  it('is not visible to a call that may be sent before the upstream notices it', async () => {
     const { node, request, received } = await overWebSocket();
     await request();
     for (const socket of node.sockets) socket.terminate();
