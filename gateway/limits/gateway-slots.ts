@@ -53,35 +53,51 @@ interface Need {
 export class GatewaySlots implements SlotLeases {
   readonly #link: RedisLink;
   readonly #redis: ScriptedRedis;
+  readonly #onFailure: (error: unknown) => void;
   readonly #id = random.uuid();
   readonly #used = new Set<GatewayLease>();
   #lastId = 0;
 
-  constructor(link: RedisLink) {
+  /** @param onFailure reports the error of a command */
+  constructor(link: RedisLink, onFailure: (error: unknown) => void) {
     link.redis.defineCommand('gatehouseSlots', { numberOfKeys: 1, lua: script });
     this.#link = link;
     this.#redis = link.redis as ScriptedRedis;
+    this.#onFailure = onFailure;
   }
 
   open(name: string, limit: number, pool: SlotPool): SlotLease {
-    const id = `${this.#id}/${++this.#lastId}`;
-    return new GatewayLease(pool, limit, id, {
-      isUp: () => this.#link.isUp,
-      report: async (use) => {
-        if (!this.#link.isUp) return undefined;
-        try {
-          const [held, ...others] = await this.#redis.gatehouseSlots(PREFIX + name, ...use);
-          return { held, others: needsIn(others) };
-        } catch (error) {
-          this.#link.reportFailure(error);
-          return undefined;
-        }
-      },
-      onUsed: (lease) => {
-        if (this.#used.size === 0) this.#renewLater();
-        this.#used.add(lease);
-      },
-    });
+    return new GatewayLease(this, name, pool, limit);
+  }
+
+  /** An id for the use of a lease, unique among all gateways. */
+  newId(): string {
+    return `${this.#id}/${++this.#lastId}`;
+  }
+
+  get isUp(): boolean {
+    return this.#link.isUp;
+  }
+
+  /** @returns the slots of this gateway, and what the others need; undefined: Redis is unavailable. The promise never rejects */
+  async report(
+    name: string,
+    use: Use,
+  ): Promise<{ readonly held: number; readonly others: readonly Need[] } | undefined> {
+    if (!this.#link.isUp) return undefined;
+    try {
+      const [held, ...others] = await this.#redis.gatehouseSlots(PREFIX + name, ...use);
+      return { held, others: needsIn(others) };
+    } catch (error) {
+      this.#onFailure(error);
+      return undefined;
+    }
+  }
+
+  /** Renews a lease from now on. */
+  renew(lease: GatewayLease): void {
+    if (this.#used.size === 0) this.#renewLater();
+    this.#used.add(lease);
   }
 
   #renewLater(): void {
@@ -97,19 +113,12 @@ export class GatewaySlots implements SlotLeases {
 /** Arguments of the script. */
 type Use = readonly [id: string, limit: number, least: number, wanted: number, need: number];
 
-interface LeaseParts {
-  /** Whether Redis is available. */
-  isUp(): boolean;
-  /** @returns the slots of this gateway, and what the others need; undefined: Redis is unavailable */
-  report(use: Use): Promise<{ readonly held: number; readonly others: readonly Need[] } | undefined>;
-  /** Listener, called when the lease is to be renewed from now on. */
-  onUsed(lease: GatewayLease): void;
-}
-
 class GatewayLease implements SlotLease {
+  readonly #slots: GatewaySlots;
+  readonly #name: string;
   readonly #pool: SlotPool;
-  readonly #id: string;
-  readonly #parts: LeaseParts;
+  /** Id of its use; undefined: it was not used yet. */
+  #id: string | undefined;
   #limit: number;
   #isShared = false;
   /** Slots that it needs, as far as the others know. */
@@ -122,11 +131,11 @@ class GatewayLease implements SlotLease {
   /** Renewals without a second request in flight. */
   #idle = 0;
 
-  constructor(pool: SlotPool, limit: number, id: string, parts: LeaseParts) {
+  constructor(slots: GatewaySlots, name: string, pool: SlotPool, limit: number) {
+    this.#slots = slots;
+    this.#name = name;
     this.#pool = pool;
     this.#limit = limit;
-    this.#id = id;
-    this.#parts = parts;
     pool.size = limit;
   }
 
@@ -145,7 +154,7 @@ class GatewayLease implements SlotLease {
     const { inFlight, waiting } = this.#pool;
     this.#refused = Math.min(inFlight + Math.max(1, waiting), this.#limit);
     if (this.#refused <= this.#reported) return this.#reporting;
-    this.#parts.onUsed(this);
+    this.#slots.renew(this);
     return (this.#reporting ??= this.#report());
   }
 
@@ -155,6 +164,7 @@ class GatewayLease implements SlotLease {
 
   close(): void {
     // Its reports end with its requests.
+    if (this.#reported > 0 && this.#pool.inFlight + this.#pool.waiting === 0) this.#end();
   }
 
   /** Reports again. @returns false: it is used no more */
@@ -166,10 +176,20 @@ class GatewayLease implements SlotLease {
       return true;
     }
     if (this.#reporting !== undefined) return true;
-    [this.#idle, this.#reported, this.#reportedAt] = [0, 0, -Infinity];
-    if (this.#isShared) this.#pool.size = 1;
-    void this.#parts.report([this.#id, this.#limit, 0, 0, 0]);
+    this.#end();
     return false;
+  }
+
+  /** Leaves all slots to the others, but the one for a first request. */
+  #end(): void {
+    // The next request in flight beside another one begins again.
+    [this.#idle, this.#reported, this.#reportedAt] = [MAX_IDLE, 0, -Infinity];
+    if (this.#isShared) this.#pool.size = 1;
+    void this.#slots.report(this.#name, this.#use(0, 0, 0));
+  }
+
+  #use(least: number, wanted: number, need: number): Use {
+    return [(this.#id ??= this.#slots.newId()), this.#limit, least, wanted, need];
   }
 
   get #need(): number {
@@ -189,13 +209,13 @@ class GatewayLease implements SlotLease {
 
   /** @returns whether to report again at once */
   async #exchange(): Promise<boolean> {
-    const [pool, need, limit, now] = [this.#pool, this.#need, this.#limit, clock.now()];
+    const [pool, need, now] = [this.#pool, this.#need, clock.now()];
     this.#reported = need;
     const wanted = this.#shareOf(need);
     // What it had is that of others after a time without a report.
-    if (this.#parts.isUp()) pool.size = now - this.#reportedAt < EXPIRY_MS ? Math.min(pool.size, wanted) : 1;
+    if (this.#slots.isUp) pool.size = now - this.#reportedAt < EXPIRY_MS ? Math.min(pool.size, wanted) : 1;
     const least = Math.max(pool.size, pool.inFlight);
-    const response = await this.#parts.report([this.#id, limit, least, wanted, need]);
+    const response = await this.#slots.report(this.#name, this.#use(least, wanted, need));
     if (!this.#isShared) return false;
     [this.#others, this.#reportedAt] = [response?.others ?? [], response === undefined ? -Infinity : now];
     const share = this.#shareOf(this.#need);
@@ -209,7 +229,7 @@ class GatewayLease implements SlotLease {
   }
 
   #shareOf(slots: number): number {
-    return shareOf({ id: this.#id, slots }, this.#others, this.#limit);
+    return shareOf({ id: (this.#id ??= this.#slots.newId()), slots }, this.#others, this.#limit);
   }
 }
 

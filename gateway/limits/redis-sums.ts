@@ -103,7 +103,7 @@ export class RedisSums implements SharedSums {
   constructor(link: RedisLink, log: Log) {
     link.redis.defineCommand('gatehouseLimits', { numberOfKeys: 1, lua: script });
     this.link = link;
-    this.slots = new GatewaySlots(link);
+    this.slots = new GatewaySlots(link, (error) => this.#failed(error));
     this.#redis = link.redis as ScriptedRedis;
     this.#log = log;
   }
@@ -120,9 +120,7 @@ export class RedisSums implements SharedSums {
     try {
       return await this.#add(addition);
     } catch (thrown) {
-      const error = this.link.reportFailure(thrown);
-      this.#logRejection(error);
-      throw storeUnreachable(error);
+      throw storeUnreachable(this.#failed(thrown));
     }
   }
 
@@ -148,11 +146,14 @@ export class RedisSums implements SharedSums {
     };
   }
 
-  /** Logs each minute that Redis rejects the command (NOPERM, OOM). The link logs that Redis is unavailable. */
-  #logRejection(error: unknown): void {
-    if (!isRedisError(error) || clock.now() - this.#rejectionLoggedAt < WARNING_INTERVAL_MS) return;
-    this.#rejectionLoggedAt = clock.now();
-    this.#log.warn({ error: redisErrorCode(error) }, 'Redis rejects charges: limits are counted in memory');
+  /** Logs each minute that Redis rejects the command (NOPERM, OOM). The link logs that Redis is unavailable. @returns the error */
+  #failed(thrown: unknown): unknown {
+    const error = this.link.reportFailure(thrown);
+    if (isRedisError(error) && clock.now() - this.#rejectionLoggedAt >= WARNING_INTERVAL_MS) {
+      this.#rejectionLoggedAt = clock.now();
+      this.#log.warn({ error: redisErrorCode(error) }, 'Redis rejects charges: limits are counted in memory');
+    }
+    return error;
   }
 }
 

@@ -137,7 +137,9 @@ export class MachineSlots {
   async #divide(name: string, pool: MachinePool): Promise<void> {
     const { parts } = pool;
     if (parts.size === 0) {
-      this.#pools.delete(name);
+      pool.lease?.close();
+      // Another pool of the name may have begun: the lease of this one still sets its size.
+      if (this.#pools.get(name) === pool) this.#pools.delete(name);
       return;
     }
     const limits = [...parts.values()].map((lease) => lease.limit);

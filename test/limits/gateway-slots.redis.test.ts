@@ -218,6 +218,45 @@ it('a poll, which needs no slot, leaves no slot to later calls', async () => {
   expect(withPoll.size).toBe(1);
 });
 
+it('workers of one gateway have a changed limit together', async () => {
+  const { gateways } = await openGateways();
+  const [, , workers] = gateways as [SlotLeases[], SlotLeases[], SlotLeases[]];
+  const keys = workers.map((leases) => new KeyAccounts(leases));
+  let limit = 8 * LIMIT;
+  const accounts = (): KeyAccount[] => keys.map((own) => own.of('a', 'a', limit));
+  const begin = (count: number): void => {
+    for (const account of accounts()) {
+      for (let begun = 0; begun < count; begun++) {
+        const { requests } = account;
+        if (!requests.tryEnter(account)) requests.wait(account, Infinity, undefined).catch(() => undefined);
+      }
+    }
+  };
+  const end = (count: number): void => {
+    for (const account of accounts()) {
+      for (let left = Math.min(count, account.requests.inFlight); left > 0; left--) account.requests.leave(account);
+    }
+  };
+  const total = (): number => accounts().reduce((sum, { requests }) => sum + requests.inFlight, 0);
+  begin(limit / 2);
+  await eventually(() => total() === limit);
+  end(limit);
+  await scenarioPause(20);
+  limit = 6 * LIMIT;
+  accounts();
+  await scenarioPause(20);
+  begin(15);
+  await scenarioPause(900);
+  const totals: number[] = [];
+  for (let round = 0; round < 10; round++) {
+    begin(64);
+    await scenarioPause(60);
+    totals.push(total());
+    end(1);
+  }
+  expect(Math.max(...totals)).toBeLessThanOrEqual(limit);
+});
+
 it('the shares of gateways are at most the limit together, but one for each', () => {
   const property = fc.property(
     fc.integer({ min: 1, max: 300 }),
