@@ -19,10 +19,10 @@ export const rightRows: readonly RightRow[] = [
   { use: 'serve', commands: ['hget'], keys: 'gatehouse:key', access: 'read', purpose: 'looking up keys' },
   {
     use: 'serve',
-    commands: ['hgetall', 'hset', 'pttl', 'pexpire'],
+    commands: ['hget', 'hgetall', 'hset', 'pttl', 'pexpire'],
     keys: 'gatehouse:limit:*',
     access: 'write',
-    purpose: 'rates and quotas',
+    purpose: 'rates, quotas and concurrency',
   },
   {
     use: 'serve',
