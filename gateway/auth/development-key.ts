@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { clock } from '../clock/clock.ts';
 import { digestOf, isWellFormedKey, makeKey } from './formats/key.ts';
 import type { KeyStore } from './stores/key-store.ts';
-import { writePrivateFile } from '../store/private-file.ts';
+import { replacePrivateFile } from '../store/private-file.ts';
 
 /**
  * Returns the development key, which the banner of `gatehouse start` shows. It is stored in plain text in
@@ -24,7 +24,7 @@ export async function ensureDevelopmentKey(store: KeyStore, dataDir: string): Pr
     createdAt: new Date(clock.unixMs()).toISOString(),
     development: true,
   });
-  writePrivateFile(path, `${key}\n`, 'w');
+  replacePrivateFile(path, `${key}\n`);
   return key;
 }
 

@@ -79,6 +79,8 @@ export class HistoryStore {
   /** @param network its slug */
   read(range: HistoryRange, network: string): Promise<ReadHistory> {
     const name = `${range}:${network}`;
+    // Each may have 100 kB and more.
+    this.#reads.purgeStale();
     const known = this.#reads.get(name);
     if (known !== undefined) return known;
     const result = this.#read(range, network).catch((error: unknown) => {

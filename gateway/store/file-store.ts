@@ -13,7 +13,7 @@ import {
   whenUnlocked,
   type Statement,
 } from './open-sqlite.ts';
-import { isDiskFull, isDiskFullAt, makePrivateFile, writePrivateFile } from './private-file.ts';
+import { appendPrivateFile, isDiskFull, isDiskFullAt, makePrivateFile } from './private-file.ts';
 import { StoreError, StoreFull } from './store-error.ts';
 import type { AddOptions, ChangeListener, PutOptions, Store, Sums } from './store.ts';
 
@@ -167,7 +167,7 @@ export class FileStore implements Store {
   append(journal: string, entry: Readonly<Record<string, string>>): Promise<void> {
     const path = join(dirname(this.#path), `${journal.replace('gatehouse:', '')}.jsonl`);
     return this.#unlocked(true, () => {
-      writePrivateFile(path, `${JSON.stringify(entry)}\n`);
+      appendPrivateFile(path, `${JSON.stringify(entry)}\n`);
     });
   }
 
@@ -314,7 +314,7 @@ export class FileStore implements Store {
       const { bavail, bsize } = statfsSync(dirname(this.#path));
       this.#noteDisk(bavail * bsize < MIN_FREE_BYTES || (this.#isFull && isDiskFullAt(this.#path)));
       if (!this.#isFull && this.#file !== undefined && !existsSync(this.#reserve))
-        writePrivateFile(this.#reserve, '\0'.repeat(RESERVE_BYTES));
+        appendPrivateFile(this.#reserve, '\0'.repeat(RESERVE_BYTES));
     } catch {
       // The folder does not exist yet, or has no space for the reserve.
     }

@@ -2,15 +2,17 @@ import {
   appendFileSync,
   chownSync,
   closeSync,
-  existsSync,
   fchownSync,
+  fsyncSync,
   mkdirSync,
   openSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { random } from '../clock/random.ts';
 import { errorCode } from '../config/log.ts';
 
 /**
@@ -34,19 +36,47 @@ function makePrivateFolderFor(path: string): void {
 
 /** Makes the file and its folder, if they are missing. SQLite gives its other files the same mode and owner. */
 export function makePrivateFile(path: string): void {
-  if (!existsSync(path)) writePrivateFile(path, '');
+  makePrivateFolderFor(path);
+  try {
+    writeNew(path, '');
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+  }
 }
 
-/**
- * Writes to a file, which is made with mode 0600 for the owner of its folder. A line is appended in one write.
- * @param flag `a`: appends the text; `w`: replaces the whole text
- */
-export function writePrivateFile(path: string, text: string, flag: 'a' | 'w' = 'a'): void {
+/** Replaces a file atomically and durably, with mode 0600. A concurrent reader gets the complete old or new content. */
+export function replacePrivateFile(path: string, text: string): void {
   makePrivateFolderFor(path);
-  const file = openSync(path, flag, 0o600);
+  const draft = `${path}.${random.uuid()}.tmp`;
+  try {
+    writeNew(draft, text);
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}
+
+/** Appends to a file, which is made with mode 0600 for the owner of its folder. A line is appended in one write. */
+export function appendPrivateFile(path: string, text: string): void {
+  makePrivateFolderFor(path);
+  const file = openSync(path, 'a', 0o600);
   try {
     appendFileSync(file, text);
     giveToFolderOwner(file, path);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Makes a file with mode 0600 for the owner of its folder. @throws an error with the code EEXIST if there is one, or a link */
+function writeNew(path: string, text: string): void {
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    // Not writeSync, which on a disk with little space writes a part and does not throw.
+    writeFileSync(file, text);
+    giveToFolderOwner(file, path);
+    fsyncSync(file);
   } finally {
     closeSync(file);
   }

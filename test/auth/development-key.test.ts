@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -44,6 +44,7 @@ describe('the development key', () => {
       },
       () => {
         writeFileSync(path, 'gh_nonsense');
+        chmodSync(path, 0o644);
       },
       () => {
         writeFileSync(path, makeKey());
@@ -54,6 +55,7 @@ describe('the development key', () => {
       await act();
       const next = await ensureDevelopmentKey(store, dataDir);
       expect(next).not.toBe(key);
+      expect(statSync(path).mode & 0o777).toBe(0o600);
       expect(await ensureDevelopmentKey(store, dataDir)).toBe(next);
       key = next;
     }
