@@ -38,6 +38,8 @@ export class TokenAuthenticator {
   readonly #revocations: Revocations;
   readonly #accounts: KeyAccounts;
   readonly #verified = new LRUCache<string, KeyAccess>(maxEntries(MAX_VERIFIED));
+  /** Verifications in progress, by digest: simultaneous requests with one token share one. */
+  readonly #verifying = new Map<string, Promise<KeyAccess>>();
   readonly #warnings = new LineLimit();
 
   constructor(options: TokenOptions, revocations: Revocations, accounts: KeyAccounts) {
@@ -65,7 +67,12 @@ export class TokenAuthenticator {
 
   /** Verifies a token. @throws RpcError (rejects with it): token-invalid, key-store-unreachable */
   async verify(text: string, digest: string, isInPath: boolean): Promise<KeyAccess> {
-    const access = await this.#verify(text);
+    let verifying = this.#verifying.get(digest);
+    if (verifying === undefined) {
+      verifying = this.#verify(text).finally(() => this.#verifying.delete(digest));
+      this.#verifying.set(digest, verifying);
+    }
+    const access = await verifying;
     this.#verified.set(digest, access);
     if (access.token === undefined) return access;
     checkLifeInPath(access.token, isInPath);
