@@ -117,8 +117,8 @@ class GatewayLease implements SlotLease {
   readonly #slots: GatewaySlots;
   readonly #name: string;
   readonly #pool: SlotPool;
-  /** Id of its use; undefined: it was not used yet. */
-  #id: string | undefined;
+  /** Id for the other gateways; undefined: no report was needed yet, as in most accounts. */
+  #ownId: string | undefined;
   #limit: number;
   #isShared = false;
   /** Slots that it needs, as far as the others know. */
@@ -189,7 +189,11 @@ class GatewayLease implements SlotLease {
   }
 
   #use(least: number, wanted: number, need: number): Use {
-    return [(this.#id ??= this.#slots.newId()), this.#limit, least, wanted, need];
+    return [this.#id, this.#limit, least, wanted, need];
+  }
+
+  get #id(): string {
+    return (this.#ownId ??= this.#slots.newId());
   }
 
   get #need(): number {
@@ -229,7 +233,7 @@ class GatewayLease implements SlotLease {
   }
 
   #shareOf(slots: number): number {
-    return shareOf({ id: (this.#id ??= this.#slots.newId()), slots }, this.#others, this.#limit);
+    return shareOf({ id: this.#id, slots }, this.#others, this.#limit);
   }
 }
 

@@ -55,10 +55,10 @@ function canAdd({ isUp, addsRates = false }: SharedSums, { hasQuota }: AccountUn
 }
 
 /**
- * Enforces the rate limits and quotas of keys, of callers without one, and the rates of upstreams. All gateways with one Redis share the sums of what was
- * used; without Redis, the workers of one machine share them in their primary. Far from its limits, an account is counted here,
- * and its sums are exchanged every 100 ms. Else each charge is added to the shared sums, which decide; charges that wait share a
- * round trip. While these are slow or unavailable, limits are counted in memory.
+ * Enforces the rate limits and quotas of keys, of callers without one, and the rates of upstreams. All gateways with one Redis share
+ * the sums of what was used; without Redis, the workers of one machine share them in their primary. Far from its limits, an account
+ * is counted here, and its sums are exchanged every 100 ms. Else each charge is added to the shared sums, which decide; charges that
+ * wait share a round trip. While these are slow or unavailable, limits are counted in memory.
  */
 export class Limiter {
   /**

@@ -55,15 +55,15 @@ interface Part {
 class MachinePool implements SlotPool {
   /** Leases by worker and id. */
   readonly parts = new Map<string, Part>();
+  readonly name: string;
   /** Lease of the slots that other gateways do not have; undefined: this is the only one. */
   readonly lease: SlotLease | undefined;
-  readonly #divide: () => void;
+  readonly #slots: MachineSlots;
   #size = Infinity;
 
-  constructor(name: string, gateways: SlotLeases | undefined, divide: (pool: MachinePool) => void) {
-    this.#divide = () => {
-      divide(this);
-    };
+  constructor(name: string, slots: MachineSlots, gateways: SlotLeases | undefined) {
+    this.name = name;
+    this.#slots = slots;
     this.lease = gateways?.open(name, Infinity, this);
   }
 
@@ -74,7 +74,7 @@ class MachinePool implements SlotPool {
   set size(slots: number) {
     if (slots === this.#size) return;
     this.#size = slots;
-    this.#divide();
+    void this.#slots.divide(this);
   }
 
   /** Slots that workers have: they may use all. */
@@ -110,10 +110,10 @@ export class MachineSlots {
   serve(): void {
     this.#router.on(USE_TOPIC, (message: UseMessage, worker) => this.#used(message, worker));
     this.#router.onEnd((worker) => {
-      for (const [name, pool] of this.#pools) {
+      for (const pool of this.#pools.values()) {
         const ended = [...pool.parts].filter(([, part]) => part.worker === worker);
         for (const [key] of ended) pool.parts.delete(key);
-        if (ended.length > 0) void this.#divide(name, pool);
+        if (ended.length > 0) void this.divide(pool);
       }
     });
   }
@@ -121,7 +121,7 @@ export class MachineSlots {
   /** Resolves when the lease has its share, or all others have responded that they use theirs. */
   async #used({ name, id, returned, ...state }: UseMessage, worker: number): Promise<void> {
     if (!this.#router.has(worker)) return;
-    const pool = this.#pools.get(name) ?? new MachinePool(name, this.#gateways, (own) => void this.#divide(name, own));
+    const pool = this.#pools.get(name) ?? new MachinePool(name, this, this.#gateways);
     this.#pools.set(name, pool);
     const { parts } = pool;
     const key = `${worker}/${id}`;
@@ -130,22 +130,23 @@ export class MachineSlots {
     if (state.sequence > part.sequence) Object.assign(part, state);
     if (part.held + part.needed === 0 && part.isClosed) parts.delete(key);
     else parts.set(key, part);
-    await this.#divide(name, pool);
+    await this.divide(pool);
     if (pool.waiting > 0) await pool.lease?.requestMore();
   }
 
-  async #divide(name: string, pool: MachinePool): Promise<void> {
-    const { parts } = pool;
+  /** Divides the slots of a pool again. Resolves when all workers have responded, after 50 ms at most. */
+  async divide(pool: MachinePool): Promise<void> {
+    const { name, parts } = pool;
     if (parts.size === 0) {
       pool.lease?.close();
       // Another pool of the name may have begun: the lease of this one still sets its size.
       if (this.#pools.get(name) === pool) this.#pools.delete(name);
       return;
     }
-    const limits = [...parts.values()].map((lease) => lease.limit);
     const isShared = [...parts.values()].some((lease) => lease.isShared);
-    pool.lease?.setLimit(Math.min(...limits), isShared);
-    const limit = Math.min(...limits, pool.size);
+    const ofAll = Math.min(...[...parts.values()].map((lease) => lease.limit));
+    pool.lease?.setLimit(ofAll, isShared);
+    const limit = Math.min(ofAll, pool.size);
     // What a lease needs less than an equal share is for those after it. Fewer slots than leases are used in turn.
     const leases = [...parts.values()].sort(
       (one, other) =>
