@@ -78,12 +78,8 @@ describe('two workers serve, to the last call,', () => {
     expect(await gateway.servedOf(() => gateway.storage({ key }), 0)).toBe(0);
   });
 
-  it.each([
-    ['the burst of an address', 'address'],
-    ['the daily quota of an address', 'daily'],
-    ['the burst of all callers without a key', 'addresses'],
-  ])('%s', async (_name, slug) => {
-    expect(await gateway.servedOf(() => gateway.storage({ key: '', slug }), SIZE)).toBe(SIZE);
+  it('the burst of all callers without a key', async () => {
+    expect(await gateway.servedOf(() => gateway.storage({ key: '', slug: 'addresses' }), SIZE)).toBe(SIZE);
   });
 
   it('the burst of the sender of transactions, from any address', async () => {
@@ -99,6 +95,15 @@ describe('two workers serve, to the last call,', () => {
     expect(await gateway.servedOf(() => send(one), SIZE)).toBe(SIZE);
     expect((await send(other)).status).toBe(200);
   });
+});
+
+it.each([
+  ['the burst', 'address'],
+  ['the daily quota', 'daily'],
+])('two workers serve an address %s, and a quarter more before they report', async (_name, slug) => {
+  const served = await gateway.servedOf(() => gateway.storage({ key: '', slug }), SIZE);
+  expect(served).toBeGreaterThanOrEqual(SIZE);
+  expect(served).toBeLessThanOrEqual(1.25 * SIZE);
 });
 
 it('two workers have the same rest of a quota', async () => {
